@@ -44,12 +44,12 @@ class CommandLine:
 
     def __call__(self, *words: object, status: int = 0) -> str:
         self._capsys.readouterr()
-        found = main([str(word) for word in words])
+        result = main([str(word) for word in words])
         out, err = self._capsys.readouterr()
         # The first run on a machine says that it compiles.
         lines = [line for line in err.splitlines(keepends=True) if "compiling kernels" not in line]
         self.err = "".join(lines)
-        assert found == status, (found, err)
+        assert result == status, (result, err)
         return out
 
     def quiet(self, *words: object) -> str:

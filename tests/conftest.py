@@ -230,14 +230,14 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     pytest.importorskip("distributed")
     directory = tmp_path / "dask"
     directory.mkdir()
-    made = Cluster(directory, [])
+    result = Cluster(directory, [])
     try:
-        made.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-show")
+        result.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-show")
         for _ in range(3):
-            made.start_worker()
-        made.wait_for_workers(3)
-        yield made
+            result.start_worker()
+        result.wait_for_workers(3)
+        yield result
     finally:
-        for process in made.processes:
+        for process in result.processes:
             process.send_signal(signal.SIGKILL)
             process.wait()

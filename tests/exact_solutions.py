@@ -64,16 +64,16 @@ def hyperbolic_poisson_moments(radius: float, max_degree: int) -> np.ndarray:
     """
     # m_l falls like r^l and the other solution grows like r^{-l}: the error falls like their ratio.
     extra = math.ceil(0.5 * math.log(_ROUNDING) / math.log(radius))
-    found = np.zeros(max_degree + 1)
+    result = np.zeros(max_degree + 1)
     above, here = 0.0, 1.0
     for l in range(max_degree + extra + 10, 0, -1):
         if here > 1e200:
-            found, above, here = found / here, above / here, 1.0
+            result, above, here = result / here, above / here, 1.0
         if l <= max_degree:
-            found[l] = here
+            result[l] = here
         above, here = here, ((l + 0.5) * (radius + 1.0 / radius) * here - l * above) / (l + 1)
-    found[0] = here
-    return found / here
+    result[0] = here
+    return result / here
 
 
 def ring_height(

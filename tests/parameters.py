@@ -68,8 +68,8 @@ def together(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[...
             if wrong:
                 pytest.fail(f"{len(wrong)} of {len(rows)} cases:\n" + "\n".join(wrong))
 
-        kept = [p for p in inspect.signature(test).parameters.values() if p.name not in keys]
-        of_all.__signature__ = inspect.Signature(kept)  # type: ignore[attr-defined]
+        entries = [p for p in inspect.signature(test).parameters.values() if p.name not in keys]
+        of_all.__signature__ = inspect.Signature(entries)  # type: ignore[attr-defined]
         of_all.__name__, of_all.__doc__ = test.__name__, test.__doc__
         of_all.__module__, of_all.__qualname__ = test.__module__, test.__qualname__
         return of_all

@@ -27,12 +27,12 @@ def sphere_field(degree: int, seed: int = 0, mean: float | None = None) -> np.nd
     """Coefficients of a real field with |g| of about 1, or of a density-like one."""
     rng = np.random.default_rng(seed)
     count = packing.count_of(degree)
-    found = (rng.normal(size=count) + 1j * rng.normal(size=count)) / (2 * np.sqrt(count))
-    found[: degree + 1] = found[: degree + 1].real
+    result = (rng.normal(size=count) + 1j * rng.normal(size=count)) / (2 * np.sqrt(count))
+    result[: degree + 1] = result[: degree + 1].real
     if mean is not None:
-        found *= 0.1
-        found[0] = mean
-    return found
+        result *= 0.1
+        result[0] = mean
+    return result
 
 
 def special_and_random(count: int, seed: int = 0) -> np.ndarray:

@@ -35,17 +35,17 @@ def write_down(variable: str, record: dict[str, Any]) -> None:
 def failed_tests(lines: Lines) -> str:
     """Sentence on the tests that failed; empty if none did."""
     names = sorted({line["test"] for line in lines if line["section"] == FAILED})
-    told = ", ".join(f"`{name}`" for name in names)
-    return f"**{len(names)} tests failed**: {told}" if names else ""
+    text = ", ".join(f"`{name}`" for name in names)
+    return f"**{len(names)} tests failed**: {text}" if names else ""
 
 
 def by_name(lines: Lines, section: str) -> list[tuple[str, list[dict[str, Any]]]]:
     """Checks of a section by name, each with its lines."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    result: dict[str, list[dict[str, Any]]] = {}
     for line in lines:
         if line["section"] == section:
-            found.setdefault(line["what"], []).append(line)
-    return sorted(found.items(), key=lambda item: item[0].lower())
+            result.setdefault(line["what"], []).append(line)
+    return sorted(result.items(), key=lambda item: item[0].lower())
 
 
 def joined(parts: Iterable[str]) -> str:
@@ -59,7 +59,7 @@ def joined(parts: Iterable[str]) -> str:
     return "\n\n".join(lines) + "\n"
 
 
-def check_sections(lines: Lines, known: Iterable[str]) -> None:
+def check_sections(lines: Lines, expected: Iterable[str]) -> None:
     """Refuse a section that the page does not have.
 
     Raises
@@ -67,9 +67,9 @@ def check_sections(lines: Lines, known: Iterable[str]) -> None:
     ValueError
         It would be left out unsaid.
     """
-    unknown = {line["section"] for line in lines} - {*known, FAILED}
+    unknown = {line["section"] for line in lines} - {*expected, FAILED}
     if unknown:
-        raise ValueError(f"sections {unknown} are not known. Known: {', '.join(known)}.")
+        raise ValueError(f"sections {unknown} are not known. Known: {', '.join(expected)}.")
 
 
 def heading(text: str) -> str:
@@ -114,9 +114,9 @@ def commit() -> str:
 def origin(libraries: Iterable[str], lines: Lines) -> str:
     """Sentence that says what was tested: commits and versions, ours first."""
     commits = list(dict.fromkeys(line["commit"] for line in lines if line.get("commit")))
-    told = [f"Commit{'s' * (len(commits) > 1)} {' and '.join(commits)}"] if commits else []
-    told += [f"meanfield {__version__}", *(f"{name} {version(name)}" for name in libraries)]
-    return ", ".join([*told, f"Python {platform.python_version()}"]) + "."
+    text = [f"Commit{'s' * (len(commits) > 1)} {' and '.join(commits)}"] if commits else []
+    text += [f"meanfield {__version__}", *(f"{name} {version(name)}" for name in libraries)]
+    return ", ".join([*text, f"Python {platform.python_version()}"]) + "."
 
 
 def write_page(description: str, name: str, page: Callable[[Lines, Path], str]) -> None:

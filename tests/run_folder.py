@@ -42,10 +42,10 @@ save = 9
 
 def digest(path: Path) -> Any:
     """Status and hash of a study, or of each member of a sweep: the same for equal bits."""
-    made = mf.load(path)
-    if isinstance(made, mf.Sweep):
-        return [(member.status, member.result_hash) for member in made.members]
-    return made.attributes["status"], made.attributes["result_hash"]
+    run = mf.load(path)
+    if isinstance(run, mf.Sweep):
+        return [(member.status, member.result_hash) for member in run.members]
+    return run.attributes["status"], run.attributes["result_hash"]
 
 
 class Folder:

@@ -35,14 +35,14 @@ def same(first: mf.Run, second: mf.Run) -> bool:
 def test_file_of_a_call_is_the_run_in_memory(tmp_path):
     """Whoever asks for a file would get another run."""
     memory = mf.simulate(PROBLEM, 20.0, save=5)
-    kept = mf.simulate(PROBLEM, 20.0, save=5, output=tmp_path / "kept.h5")
+    run = mf.simulate(PROBLEM, 20.0, save=5, output=tmp_path / "kept.h5")
     memory.save(tmp_path / "saved.h5")
     saved = mf.load(tmp_path / "saved.h5")
-    assert same(memory, kept) and same(memory, saved) and memory.status == saved.status
+    assert same(memory, run) and same(memory, saved) and memory.status == saved.status
     with h5py.File(tmp_path / "kept.h5") as one, h5py.File(tmp_path / "saved.h5") as other:
         assert one.attrs["result_hash"] == other.attrs["result_hash"]
         assert {"versions", "platform", "threads", "config"} <= set(other.attrs)
-    assert saved.problem == kept.problem == PROBLEM
+    assert saved.problem == run.problem == PROBLEM
     assert saved.events == memory.events
     for before, after in zip(memory.measures, saved.measures, strict=True):
         assert type(before) is type(after)
@@ -185,8 +185,8 @@ def test_logarithmic_times_until_one_cluster_are_those_of_a_run_file(tmp_path):
     assert same(call, mf.run(path, problem={"beta": 4.0}))
     assert call.observables["clusters/count"][-1] == 1 and len(call.time) < 13
     assert not path.with_suffix(".h5").exists()
-    kept = mf.run(path, output=tmp_path / "kept.h5", time={"end": 10.0, "save": 3, "first": 1.0})
-    assert same(kept, mf.load(tmp_path / "kept.h5")) and kept.problem.kernel.beta == 3.0
+    run = mf.run(path, output=tmp_path / "kept.h5", time={"end": 10.0, "save": 3, "first": 1.0})
+    assert same(run, mf.load(tmp_path / "kept.h5")) and run.problem.kernel.beta == 3.0
     other = mf.run(path, initial={"name": "uniform"}, time={"end": 2.0})
     assert other.problem.initial == mf.uniform()
 
@@ -199,12 +199,12 @@ def test_what_a_call_asked_for_can_be_run_as_a_file(tmp_path):
     ]  # fmt: skip
     for law in laws:
         problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, law)
-        made = mf.simulate(problem, 1.0, save=2)
+        run = mf.simulate(problem, 1.0, save=2)
         path = tmp_path / "again.toml"
-        path.write_text(made.attributes["config"])
+        path.write_text(run.attributes["config"])
         again = mf.run(path)
         assert again.problem == problem
-        assert np.array_equal(again.moments, made.moments)
+        assert np.array_equal(again.moments, run.moments)
 
 
 def test_progress_is_shown_and_happenings_are_logged(capsys, caplog):
@@ -225,8 +225,8 @@ def test_notebooks_show_a_bar_by_default(capsys, monkeypatch):
         monkeypatch.setitem(sys.modules, "IPython", ipython)
         mf.ensemble(mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA), tokens=30, runs=2)
         mf.simulate(PROBLEM, 1.0, save=2)
-        shown = capsys.readouterr().err
-        assert ("2/2" in shown and "runs: 100%" in shown) is (name == "ZMQInteractiveShell")
+        message = capsys.readouterr().err
+        assert ("2/2" in message and "runs: 100%" in message) is (name == "ZMQInteractiveShell")
         mf.simulate(PROBLEM, 1.0, save=2, progress=False)
         assert capsys.readouterr().err == ""
 
@@ -238,12 +238,12 @@ def test_file_of_a_kernel_of_ones_own_is_told_not_to_run_again(tmp_path, caplog)
     own = replace(own, initial=mf.von_mises_fisher(1.0))
     run = mf.simulate(own, 0.5, save=2, output=tmp_path / "own.h5")
     run.save(tmp_path / "copy.h5")
-    told = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    assert [text.split(": its run file cannot")[0] for text in told] == [
+    message = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert [text.split(": its run file cannot")[0] for text in message] == [
         str(tmp_path / "own.h5"),
         str(tmp_path / "copy.h5"),
     ]
-    assert all("of the kernel 'zonal': put the function into a file" in text for text in told)
+    assert all("of the kernel 'zonal': put the function into a file" in text for text in message)
     caplog.clear()
     mf.simulate(own, 0.5, save=2)
     mf.simulate(PROBLEM, 0.5, save=2, output=tmp_path / "plain.h5")
@@ -284,5 +284,5 @@ def test_studies_show_how_far_they_are(capsys):
     mf.convergence_study(problem, 0.5, save=2, tokens=(10, 20), runs=2, progress=True)
     assert "100%" in capsys.readouterr().err
     mf.predict_clusters(problem, 100, samples=50, runs=2, progress=True)
-    told = capsys.readouterr().err
-    assert "linear law: 100%" in told and "corrected law: 100%" in told
+    message = capsys.readouterr().err
+    assert "linear law: 100%" in message and "corrected law: 100%" in message

@@ -76,7 +76,7 @@ def text_known(argument: ast.expr, name: str) -> str:
     return text
 
 
-def imported(name: str, source: str, known: set[str]) -> set[str]:
+def imported(name: str, source: str, expected: set[str]) -> set[str]:
     """Modules that another one imports at any time, also in functions, but not for types alone."""
     words: list[str] = []
 
@@ -100,8 +100,8 @@ def imported(name: str, source: str, known: set[str]) -> set[str]:
 
     Imports().visit(ast.parse(source))
     # A name in a module is imported from that.
-    found = {word if word in known else word.rpartition(".")[0] for word in words}
-    return (found & known) - {name}
+    result = {word if word in expected else word.rpartition(".")[0] for word in words}
+    return (result & expected) - {name}
 
 
 def imports(sources: dict[str, str]) -> Graph:
@@ -119,16 +119,16 @@ def upwards(graph: Graph) -> list[str]:
 
 def circles(graph: Graph) -> list[str]:
     """Circles of imports, until none is left without the last arrow of each."""
-    found, graph = [], {name: set(others) for name, others in graph.items()}
+    result, graph = [], {name: set(others) for name, others in graph.items()}
     while True:
         try:
             TopologicalSorter(graph).prepare()
         except CycleError as error:
             circle = error.args[1][::-1]
             graph[circle[-2]].discard(circle[-1])
-            found.append(" -> ".join(circle))
+            result.append(" -> ".join(circle))
         else:
-            return found
+            return result
 
 
 @pytest.mark.slow
@@ -170,7 +170,7 @@ def test_imports_that_hide_are_seen():
         }
     )
     above = ["runs imports meanfield.figures.draw", "store.bounds imports meanfield.commands"]
-    assert upwards(graph) == [f"meanfield.{told}, which stands above it" for told in above]
+    assert upwards(graph) == [f"meanfield.{text}, which stands above it" for text in above]
     (circle,) = circles(graph)
     assert set(circle.split(" -> ")) == {"meanfield.figures.draw", "meanfield.figures.style"}
 
@@ -197,12 +197,12 @@ def test_public_names_are_listed():
 def test_what_results_ask_for_is_there():
     """`.plot()` of a result would fail, or depend on what was imported before."""
     text = "".join(path.read_text("utf-8") for path in FILES)
-    asked = re.findall(r'(?:VIEWS\[|    plot = plot_method\(\s*)"(\w+)\.(\w+)"', text)
+    calls = re.findall(r'(?:VIEWS\[|    plot = plot_method\(\s*)"(\w+)\.(\w+)"', text)
     results = re.findall(r"^class (\w+)\((?:ResultBase|StudyResult)\):\n(?!.*Base of)", text, re.M)
-    asked += [(name, "report") for name in results]
+    calls += [(name, "report") for name in results]
     # Results that have drawings in notebooks beside their report.
-    asked += [(name, "html") for name in results if f"{name}.html" in MAKERS]
-    assert sorted(".".join(words) for words in asked) == sorted(MAKERS)
+    calls += [(name, "html") for name in results if f"{name}.html" in MAKERS]
+    assert sorted(".".join(words) for words in calls) == sorted(MAKERS)
     for place in MAKERS.values():
         home, name = place.split(":")
         assert callable(getattr(import_module(f"meanfield.{home}"), name))
@@ -213,13 +213,13 @@ def test_what_results_ask_for_is_there():
 def test_type_checkers_see_the_names_where_they_are():
     """An editor would complete other names than there are, or with other arguments."""
     tree = ast.parse(Path(meanfield.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-    told = {
+    homes = {
         alias.name: node.module
         for node in tree.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert told == {name: f"meanfield.{module}" for name, module in HOMES.items()}
+    assert homes == {name: f"meanfield.{module}" for name, module in HOMES.items()}
     (listed,) = (node.value for node in tree.body if isinstance(node, ast.Assign))
     assert ast.literal_eval(listed) == sorted(HOMES)
 

@@ -49,7 +49,7 @@ def test_good_arguments_come_through_as_the_function_wants_them():
 
 
 @pytest.mark.parametrize(
-    ("given", "options", "error", "message"),
+    ("arguments", "options", "error", "message"),
     [
         ((Flow, [1.0]), {}, TypeError, r"flow must be a flow: .*; write Flow\(\), with brackets"),
         ((mf.SA,), {}, TypeError, "times is missing: give a list of numbers"),
@@ -68,9 +68,9 @@ def test_good_arguments_come_through_as_the_function_wants_them():
         ((mf.SA, []), {"rule": 3}, TypeError, r"rule must be a function, got 3 \(int\)"),
     ],
 )
-def test_wrong_arguments_are_told(given, options, error, message):
+def test_wrong_arguments_are_told(arguments, options, error, message):
     """NumPy would raise an obscure error far away."""
-    refused("^studied: .*" + message, studied, *given, **options, error=error)
+    refused("^studied: .*" + message, studied, *arguments, **options, error=error)
 
 
 def test_unknown_annotations_are_no_check():
@@ -110,8 +110,8 @@ PROBLEMS: list[tuple[Any, str]] = [
 
 def test_problem_says_what_it_wants():
     """The mistake would surface in the middle of a run."""
-    for given, message in PROBLEMS:
-        refused("^Problem: .*" + message, mf.Problem, *given, error=TypeError)
+    for options, message in PROBLEMS:
+        refused("^Problem: .*" + message, mf.Problem, *options, error=TypeError)
 
 
 @pytest.mark.parametrize(
@@ -233,10 +233,10 @@ def test_every_public_function_knows_its_names():
 
 
 def tried(call: Callable[[], object]) -> str:
-    with pytest.raises((TypeError, ValueError)) as told:
+    with pytest.raises((TypeError, ValueError)) as caught:
         call()
-    assert not re.search(INTERNAL, str(told.value))
-    return str(told.value)
+    assert not re.search(INTERNAL, str(caught.value))
+    return str(caught.value)
 
 
 LAW = mf.von_mises_fisher(2.0)
@@ -342,8 +342,8 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
 
 def test_mistakes_of_newcomers_are_told():
     """Each once surfaced far away, in the words of NumPy, or not at all."""
-    found = [(tried(call), message) for call, message in MISTAKES]
-    assert not [pair for pair in found if not re.search(pair[1], pair[0])]
+    result = [(tried(call), message) for call, message in MISTAKES]
+    assert not [pair for pair in result if not re.search(pair[1], pair[0])]
 
 
 def test_errors_of_own_kernels_are_their_own():

@@ -71,11 +71,11 @@ def test_data_print_what_makes_them_again():
     """A line of a notebook, pasted, is the same problem."""
     public = {name: getattr(mf, name) for name in mf.__all__}
     for name, make in THINGS.items():
-        shown = SHOWN.get(name.removeprefix("problem with "))
-        if shown is None:
+        text = SHOWN.get(name.removeprefix("problem with "))
+        if text is None:
             assert eval(repr(make()), public) == make(), name
         else:
-            assert repr(make()).endswith((shown, f"{shown})")), name
+            assert repr(make()).endswith((text, f"{text})")), name
 
 
 def test_every_law_of_run_files_is_here():

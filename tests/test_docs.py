@@ -37,9 +37,9 @@ def page(name: str) -> str:
 
 def section(name: str, heading: str) -> str:
     """Text of a page below a heading, up to the next one."""
-    found = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^##+ |\Z)", page(name), re.M | re.S)
-    assert found, f"docs/{name} has no section {heading}"
-    return found.group(1)
+    match = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^##+ |\Z)", page(name), re.M | re.S)
+    assert match, f"docs/{name} has no section {heading}"
+    return match.group(1)
 
 
 def key_rows(text: str) -> dict[str, list[str]]:
@@ -74,14 +74,14 @@ def test_table_of_a_command_has_every_option():
     (commands,) = (each for each in parser()._actions if isinstance(each.choices, dict))
     for command, subparser in commands.choices.items():
         text = option_table(command)
-        known = {option for action in subparser._actions for option in action.option_strings}
+        expected = {option for action in subparser._actions for option in action.option_strings}
         rows = "".join(line.split(" | ")[0] for line in text.splitlines() if line.startswith("| `"))
-        assert set(re.findall(r"`(--?[\w-]+)", rows)) == known - {"-h", "--help"}, command
+        assert set(re.findall(r"`(--?[\w-]+)", rows)) == expected - {"-h", "--help"}, command
         usage = text.split("\n\n")[0]
-        long_only = {option for option in known if not option.startswith("--")}
-        pairs = {"--output"} if "-o" in known else set()
+        long_only = {option for option in expected if not option.startswith("--")}
+        pairs = {"--output"} if "-o" in expected else set()
         pairs |= {"-h", "--help"}
-        assert known - pairs <= set(re.findall(r"--?[a-z][\w-]*", usage)) | long_only, command
+        assert expected - pairs <= set(re.findall(r"--?[a-z][\w-]*", usage)) | long_only, command
 
 
 def json_keys(command: str) -> set[str]:
@@ -97,8 +97,8 @@ HEADS = meanfield.Attention([meanfield.Head(value=[1.0, 2.0])], beta=2.0)
 def predicted(tokens: Any, strength: float) -> dict[str, Any]:
     """Report of `predict`."""
     problem = replace(PROBLEM, flow=meanfield.Flow("none", strength=strength))
-    found = meanfield.predict_clusters(problem, tokens, samples=2, corrected=False)
-    return prediction_report(found).data
+    prediction = meanfield.predict_clusters(problem, tokens, samples=2, corrected=False)
+    return prediction_report(prediction).data
 
 
 def compared() -> meanfield.ConvergenceStudy:
@@ -158,9 +158,9 @@ def test_file_format_page_names_everything_in_a_run_file(law, tmp_path, monkeypa
     explained = page("file-format.md").split("## Comparison file")[0]
     words = " ".join(re.findall(r"`(.*?)`", explained)).replace("/", " ").split()
     with h5py.File(tmp_path / "run.h5") as file:
-        found = set(file.attrs)
-        file.visit(lambda name: found.update(name.split("/")))
-    assert found <= {word.strip(",") for word in words}
+        names = set(file.attrs)
+        file.visit(lambda name: names.update(name.split("/")))
+    assert names <= {word.strip(",") for word in words}
 
 
 def test_commands_page_lists_the_figures():
@@ -233,8 +233,8 @@ def test_docs_make_only_the_figures_that_are_missing(tmp_path, monkeypatch):
     spec = importlib.util.spec_from_file_location("conf", DOCS / "conf.py")
     conf = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(conf)
-    asked = []
-    monkeypatch.setattr(conf, "command", lambda arguments: asked.append(arguments) or 0)
+    calls = []
+    monkeypatch.setattr(conf, "command", lambda arguments: calls.append(arguments) or 0)
     monkeypatch.setattr("sys.path", [*sys.path])
     app = argparse.Namespace(srcdir=tmp_path)
     (tmp_path / "gallery").mkdir()
@@ -242,12 +242,12 @@ def test_docs_make_only_the_figures_that_are_missing(tmp_path, monkeypatch):
         if name != "eigenvalues":
             (tmp_path / "gallery" / f"{name}.md").touch()
     conf.make_gallery(app)
-    (arguments,) = asked
+    (arguments,) = calls
     assert arguments[:3] == ["reproduce", "eigenvalues", "--short"] and "--index" in arguments
     for name in ("eigenvalues", "index"):
         (tmp_path / "gallery" / f"{name}.md").touch()
     conf.make_gallery(app)
-    assert len(asked) == 1
+    assert len(calls) == 1
     (tmp_path / "gallery" / "pair-force.md").unlink()
     monkeypatch.setattr(conf, "command", lambda arguments: 1)
     with pytest.raises(conf.ExtensionError, match="figures of the gallery end with status 1"):
@@ -273,8 +273,8 @@ def test_api_pages_have_every_public_name():
             module, _, attribute = name.rpartition(".")
             documented.append(getattr(importlib.import_module(module), attribute))
     for name in meanfield.__all__:
-        found = getattr(meanfield, name)
-        assert any(found is one for one in documented), f"docs/api/ lacks {name}"
+        result = getattr(meanfield, name)
+        assert any(result is one for one in documented), f"docs/api/ lacks {name}"
 
 
 def test_extending_page_lists_the_members_of_protocols():
@@ -334,8 +334,8 @@ def test_nobody_is_sent_to_another_project():
     # Extras that bring others are the package's own, too.
     extras = " ".join(sum(project["optional-dependencies"].values(), []))
     assert {*re.findall(r"(\S*meanfield\S*)\[", extras)} == {project["name"]}
-    for told in (ROOT / "README.md", DOCS / "getting-started.md"):
-        assert project["name"] in told.read_text(encoding="utf-8")
+    for text in (ROOT / "README.md", DOCS / "getting-started.md"):
+        assert project["name"] in text.read_text(encoding="utf-8")
 
 
 def test_notebook_is_the_tutorial_with_its_results():

@@ -81,12 +81,12 @@ def test_examples_of_a_page_give_what_it_shows(name, whole, tmp_path, monkeypatc
             if not re.search(left_out, body):
                 check_doctest(body, names, name, line)
         else:
-            for command, shown in commands(body):
+            for command, page in commands(body):
                 if re.search(left_out, command):
                     parser().parse_args(shlex.split(command)[1:])
                     continue
-                given, status = output(command, status)
-                assert same(shown, given), f"{name}:{line}: $ {command}\n{given}"
+                options, status = output(command, status)
+                assert same(page, options), f"{name}:{line}: $ {command}\n{options}"
 
 
 def check_doctest(body: str, names: dict[str, Any], name: str, line: int) -> None:
@@ -103,8 +103,8 @@ def check_doctest(body: str, names: dict[str, Any], name: str, line: int) -> Non
 def commands(body: str) -> Iterator[tuple[str, str]]:
     """Commands of a console block, each with what is shown below it."""
     for part in re.split(r"^\$ ", body, flags=re.M)[1:]:
-        command, _, shown = part.partition("\n")
-        yield command, shown
+        command, _, text = part.partition("\n")
+        yield command, text
 
 
 def output(command: str, status: int) -> tuple[str, int]:
@@ -118,12 +118,12 @@ def output(command: str, status: int) -> tuple[str, int]:
     return printed.getvalue(), status
 
 
-def same(shown: str, given: str) -> bool:
+def same(output: str, options: str) -> bool:
     """Equal words, and numbers to four digits: rounding differs between machines."""
     for pattern, word in VOLATILE:
-        shown = re.sub(pattern, word, shown, flags=re.M)
-        given = re.sub(pattern, word, given, flags=re.M)
-    expected, got = shown.split(), given.split()
+        output = re.sub(pattern, word, output, flags=re.M)
+        options = re.sub(pattern, word, options, flags=re.M)
+    expected, got = output.split(), options.split()
     return len(expected) == len(got) and all(map(same_word, expected, got))
 
 

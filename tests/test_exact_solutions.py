@@ -20,9 +20,9 @@ def test_solutions_equal_the_printed_values():
     """Theory 1.4, r_0 = 0.1: radii, m_1 and m_2 to all ten printed digits."""
     slack = 0.51e-10
     assert poisson_radius(4.0, 0.1) == pytest.approx(0.5962054907, abs=slack)
-    found = hyperbolic_poisson_radius(np.array([1.0, 5.0]), 0.1)
-    np.testing.assert_allclose(found, [0.1915989329, 0.9136279996], rtol=0, atol=slack)
-    moments = [hyperbolic_poisson_moments(float(r), 2)[1:] for r in found]
+    result = hyperbolic_poisson_radius(np.array([1.0, 5.0]), 0.1)
+    np.testing.assert_allclose(result, [0.1915989329, 0.9136279996], rtol=0, atol=slack)
+    moments = [hyperbolic_poisson_moments(float(r), 2)[1:] for r in result]
     printed = [[0.2535796515, 0.0581163594], [0.9787339386, 0.9481894219]]
     np.testing.assert_allclose(moments, printed, rtol=0, atol=slack)
 
@@ -47,6 +47,6 @@ def test_sphere_moments_equal_a_quadrature(radius):
     u, w = np.cos(ducc0.misc.GL_thetas(1500)), ducc0.misc.GL_weights(1500, 1) / (4 * np.pi)
     density = ((1 - radius**2) / (1 - 2 * radius * u + radius**2)) ** 2
     expected = eval_legendre(np.arange(41)[:, None], u) @ (w * density)
-    found = hyperbolic_poisson_moments(radius, 40)
+    result = hyperbolic_poisson_moments(radius, 40)
     # The nodes near the axis are known to 1e-16, over 1 - r.
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15 / (1 - radius))
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-15 / (1 - radius))

@@ -39,13 +39,13 @@ def test_stored_labels_are_among_more(refinement):
 def test_errors_of_labels_are_those_of_their_integrals():
     """An error that is not watched is silent; the judge is the closed form e^{-tau^2 / 2}."""
     labels = frequency_labels(mf.Gaussian(width=1.0), 64)
-    found, watched = [], []
+    result, watched = [], []
     for tau in (1.0, 10.0, 13.0, 25.0):
         wave = np.exp(1j * tau * labels.values)[:, None]
-        found.append(abs(labels.weights @ wave[:, 0] - np.exp(-0.5 * tau * tau)))
+        result.append(abs(labels.weights @ wave[:, 0] - np.exp(-0.5 * tau * tau)))
         watched.append(labels.error(wave)[0])
     # The rule recurs at 26.8, and every second label at 13.4.
-    assert found[:3] < [1e-13] * 3 and found[3] > 0.1
+    assert result[:3] < [1e-13] * 3 and result[3] > 0.1
     assert watched[0] < 1e-13 and watched[1] > 1e-4 and watched[2] > 0.9
     layers = positions(64, NamedMask(True))
     s = layers.values
@@ -83,8 +83,8 @@ def test_labels_are_of_problems_that_have_them():
 
 def test_labelled_densities_say_what_does_not_fit():
     """Parts and labels that do not belong together would be read as others."""
-    given = {"parts": [[1.0, 0.1]], "labels": [0.5, 0.7], "label_weights": [1.0]}
+    options = {"parts": [[1.0, 0.1]], "labels": [0.5, 0.7], "label_weights": [1.0]}
     with pytest.raises(ValueError, match=r"expected \(M, number of coefficients\), \(M,\)"):
-        mf.LabelledDensity(mf.Circle(), [1.0], **given)
+        mf.LabelledDensity(mf.Circle(), [1.0], **options)
     with pytest.raises(ValueError, match=r"finite, and of mass 1"):
         mf.LabelledDensity(mf.Circle(), [1.0], parts=[[2.0]], labels=[0.5], label_weights=[1.0])

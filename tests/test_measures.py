@@ -27,8 +27,8 @@ def test_moments_of_a_measure_are_plain_sums():
     """c_k = sum_j w_j e^{-ik theta_j}, conjugation included."""
     x, w = np.array([0.3, 2.0, -1.0]), np.array([0.2, 0.5, 0.3])
     expected = np.exp(-1j * np.outer(np.arange(5), x)) @ w
-    found = mf.Measure(CIRCLE, x, w).moments(4)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=4e-16)
+    moments = mf.Measure(CIRCLE, x, w).moments(4)
+    np.testing.assert_allclose(moments, expected, rtol=0, atol=4e-16)
 
 
 def test_moments_of_a_density_are_its_coefficients():

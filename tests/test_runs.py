@@ -71,23 +71,27 @@ def test_density_at_a_saved_time_whatever_carries_it():
     """A notebook would have to know which class carries which time, and the scaled time of each."""
     law = mf.perturbed_uniform([[1, 0.2, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA, law)
-    made = mf.simulate(problem, until=2.0, unit="paper", save=5, representation="characteristics")
+    result = mf.simulate(problem, until=2.0, unit="paper", save=5, representation="characteristics")
     at = np.array([[0.0, 1.0], [2.0, -3.0]])
     exact = mf.simulate(problem, until=2.0, unit="paper", save=5, representation="density")
-    found = made.density(at, time=0.5 * (1 + 1e-12))
-    assert found == pytest.approx(exact.density(at, time=0.5), abs=1e-9)
-    np.testing.assert_array_equal(made.density(at), made.density(at, time=2.0))
+    density = result.density(at, time=0.5 * (1 + 1e-12))
+    assert density == pytest.approx(exact.density(at, time=0.5), abs=1e-9)
+    np.testing.assert_array_equal(result.density(at), result.density(at, time=2.0))
     tokens = mf.simulate(problem, until=1.0, save=2, representation="particles", tokens=10, seed=1)
     assert tokens.density(0.0, width=0.5) == tokens.measures[-1].smoothed(0.5)(0.0)
     for run, options, message in (
-        (made, {"time": 0.6}, r"t = 0.6 \(paper time\) is no saved time: beside it lie 0.5 and 1"),
-        (made, {"time": 3.0}, "the last one is 2. Take one of run.time"),
+        (
+            result,
+            {"time": 0.6},
+            r"t = 0.6 \(paper time\) is no saved time: beside it lie 0.5 and 1",
+        ),
+        (result, {"time": 3.0}, "the last one is 2. Take one of run.time"),
         (tokens, {}, "10 points have no density. Give width="),
-        (replace(made, measures=(None,) * 5), {}, "the state at t = 2 was not kept"),
-        (replace(made, scaled_time=np.zeros(0)), {}, "the run has no saved times"),
+        (replace(result, measures=(None,) * 5), {}, "the state at t = 2 was not kept"),
+        (replace(result, scaled_time=np.zeros(0)), {}, "the run has no saved times"),
     ):
         refused(message, run.density, at, **options)
-    refused("points is missing: give a number or an array of them", made.density, error=TypeError)
+    refused("points is missing: give a number or an array of them", result.density, error=TypeError)
 
 
 @pytest.mark.slow
@@ -118,17 +122,17 @@ save = 2
 
 def test_table_has_a_row_a_saved_time(monkeypatch):
     """`pd.DataFrame(run.observables)` fails, for masses of clusters have two axes."""
-    made = mf.simulate(
+    run = mf.simulate(
         PROBLEM, until=1.0, unit="paper", save=3, observables=["energy", ("two", two_numbers)]
     )
-    table = made.table()
+    table = run.table()
     names = ["time", "energy", "clusters", "clusters_mass_0", "clusters_centre_0", "two_0", "two_1"]
     assert list(table) == names and len(table) == 3
     assert table["time"].tolist() == [0.0, 0.5, 1.0]
-    assert table["two_1"].tolist() == made.observables["two"][:, 1].tolist()
-    np.testing.assert_array_equal(table["clusters"], made.cluster_counts())
+    assert table["two_1"].tolist() == run.observables["two"][:, 1].tolist()
+    np.testing.assert_array_equal(table["clusters"], run.cluster_counts())
     monkeypatch.setitem(sys.modules, "pandas", None)
-    plain = made.table()
+    plain = run.table()
     assert type(plain) is dict and list(plain) == names
     assert all(column.shape == (3,) for column in plain.values())
 
@@ -140,17 +144,17 @@ def two_numbers(measure: mf.Density | mf.Measure) -> list[float]:
 def test_table_of_the_sphere_has_a_column_a_coordinate():
     """Centres of clusters have three axes there."""
     problem = mf.Problem(mf.Sphere(), mf.exponential(2.0), mf.SA)
-    made = mf.simulate(problem, 0.1, save=2, representation="particles", tokens=5)
-    x, y, z = (made.table()[f"clusters_centre_0_{axis}"].to_numpy() for axis in range(3))
+    run = mf.simulate(problem, 0.1, save=2, representation="particles", tokens=5)
+    x, y, z = (run.table()[f"clusters_centre_0_{axis}"].to_numpy() for axis in range(3))
     np.testing.assert_allclose(np.sqrt(x**2 + y**2 + z**2), 1.0, rtol=1e-12)
 
 
 def test_tokens_are_one_array():
     """A plot of trajectories would need a loop over measures of any kind."""
     problem = mf.Problem(mf.Sphere(), mf.exponential(2.0), mf.SA)
-    made = mf.simulate(problem, 1.0, save=4, representation="particles", tokens=6)
-    assert made.tokens.shape == (4, 6, 3)
-    np.testing.assert_array_equal(made.tokens[-1], made.measures[-1].points)
+    run = mf.simulate(problem, 1.0, save=4, representation="particles", tokens=6)
+    assert run.tokens.shape == (4, 6, 3)
+    np.testing.assert_array_equal(run.tokens[-1], run.measures[-1].points)
 
 
 def test_tokens_that_are_no_trajectories_are_refused(run):
@@ -251,10 +255,10 @@ def test_disk_is_a_disturbance(reason):
 
 def test_what_atomic_says_is_recognised(tmp_path):
     """A place that cannot be written would look like a result."""
-    with pytest.raises(OutputError) as told:
+    with pytest.raises(OutputError) as caught:
         replace_bytes(tmp_path / "nodir" / "x.png", b"")
-    assert str(told.value) == not_written(tmp_path / "nodir/x.png", os.strerror(errno.ENOENT))
-    assert is_cut_short(str(told.value))
+    assert str(caught.value) == not_written(tmp_path / "nodir/x.png", os.strerror(errno.ENOENT))
+    assert is_cut_short(str(caught.value))
 
 
 def snapshots(error: BaseException | None) -> Iterator[Snapshot]:

@@ -50,8 +50,8 @@ def test_poisson_densities_have_the_sum_of_strengths_for_time(name):
         mf.Circle(), mf.linear(), mf.Flow("none", strength=3.0), law, stages=stages
     )
     run = mf.simulate(problem, 1.5, save=[0.37, 0.6, 1.5], representation=name)
-    felt = np.array([0.37 * 3, 0.37 * 3 - 2 * 0.23, 0.37 * 3 - 2 * 0.53 + 0.6])
-    np.testing.assert_allclose(run.moments[:, 1].real, poisson_radius(felt, radius), atol=1e-9)
+    values = np.array([0.37 * 3, 0.37 * 3 - 2 * 0.23, 0.37 * 3 - 2 * 0.53 + 0.6])
+    np.testing.assert_allclose(run.moments[:, 1].real, poisson_radius(values, radius), atol=1e-9)
 
 
 @pytest.mark.parametrize("flow", [mf.SA, mf.USA])

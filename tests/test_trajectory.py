@@ -156,11 +156,11 @@ HOOKS = ("rhs", "remainder", "largest_step", "adapt", "failure", "diagnostics")
 @pytest.mark.parametrize("diffusivity", [0.0, 0.05])
 def test_every_hook_gets_the_time(carrier, diffusivity):
     """Explicit, exponential and stochastic steps, before and after a restart of the clock."""
-    asked: list[float] = []
+    calls: list[float] = []
 
     def watched(name: str):
         def hook(self, time: float, state: np.ndarray):
-            asked.append(time)
+            calls.append(time)
             return getattr(carrier, name)(self, time, state)
 
         return hook
@@ -181,8 +181,8 @@ def test_every_hook_gets_the_time(carrier, diffusivity):
         times = [begin + 0.5, begin + 2.0]
         *_, last = trajectory(problem, started, times, tolerance=1e-9, start=start)
         assert last.checkpoint.epoch >= begin
-        assert begin <= min(asked) <= max(asked) < begin + 4.0
-        assert max(asked) >= begin + 2.0
+        assert begin <= min(calls) <= max(calls) < begin + 4.0
+        assert max(calls) >= begin + 2.0
 
 
 def test_noise_is_never_left_out():
@@ -217,52 +217,52 @@ class Stub(Representation):
 
 
 def run_stub(stub: Stub) -> tuple[list, SimulationError]:
-    problem, kept = mf.Problem(mf.Circle(), mf.linear(), mf.USA), []
+    problem, entries = mf.Problem(mf.Circle(), mf.linear(), mf.USA), []
     with pytest.raises(SimulationError) as raised:
         for snapshot in trajectory(problem, stub, np.linspace(0, 5, 51), tolerance=1e-8):
-            kept.append(snapshot)
-    return kept, raised.value
+            entries.append(snapshot)
+    return entries, raised.value
 
 
 def test_vanishing_step_ends_the_run():
     """The solution of y' = y^2 ends at t = 1: what comes before is valid and was yielded."""
-    kept, error = run_stub(Stub(lambda t, y: y**2))
+    rows, error = run_stub(Stub(lambda t, y: y**2))
     assert error.time == pytest.approx(1.0, abs=1e-4)
-    assert len(kept) in (10, 11)
-    assert kept[9].moments[0].real == pytest.approx(10.0, rel=1e-5)
+    assert len(rows) in (10, 11)
+    assert rows[9].moments[0].real == pytest.approx(10.0, rel=1e-5)
 
 
 def test_step_below_rounding_says_so():
     """A jump that no step resolves: raise the tolerance."""
     stub = Stub(lambda t, y: np.ones(1) if y[0] < 1.55 else 1e30 * np.cos(1e20 * y))
-    kept, error = run_stub(stub)
-    assert kept[-1].time == pytest.approx(0.5)
+    rows, error = run_stub(stub)
+    assert rows[-1].time == pytest.approx(0.5)
     assert "the step became too small: the tolerance cannot be reached, raise it" in str(error)
 
 
 def test_state_that_is_not_finite_ends_the_run_with_its_tail():
     """A NaN at once: SciPy would try steps of length NaN for ever."""
-    kept, error = run_stub(Stub(lambda t, y: y * np.nan))
+    rows, error = run_stub(Stub(lambda t, y: y * np.nan))
     assert "state became non-finite (last spectral tail 0.02): raise max_degree" in str(error)
-    assert (error.time, error.step, len(kept)) == (0.0, 0, 1)
+    assert (error.time, error.step, len(rows)) == (0.0, 0, 1)
 
 
 def test_nan_on_the_way_ends_the_run():
     """NaN must never be yielded; steps shrink until the run ends where it begins."""
-    kept, error = run_stub(Stub(lambda t, y: np.where(y < 2.0, y, np.nan)))
-    assert np.all(np.isfinite([snapshot.moments[0] for snapshot in kept]))
+    rows, error = run_stub(Stub(lambda t, y: np.where(y < 2.0, y, np.nan)))
+    assert np.all(np.isfinite([snapshot.moments[0] for snapshot in rows]))
     assert error.time == pytest.approx(np.log(2.0), abs=1e-9)
-    assert len(kept) == 7
+    assert len(rows) == 7
 
 
 def test_failed_step_is_shortened_before_the_run_ends():
     """The end is known to a thousandth of a step: here y = 2 is reached at ln 2."""
     stub = Stub(lambda t, y: y, lambda y: "too large" if y[0] > 2.0 else None)
-    kept, error = run_stub(stub)
+    rows, error = run_stub(stub)
     assert error.reason == "too large"
     assert error.time == pytest.approx(np.log(2.0), abs=1e-3)
     assert error.time <= np.log(2.0) + 1e-9
-    assert [s.time for s in kept] == pytest.approx(np.arange(7) * 0.1)
+    assert [s.time for s in rows] == pytest.approx(np.arange(7) * 0.1)
 
 
 def test_energy_against_the_flow_ends_the_run():

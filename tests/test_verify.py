@@ -21,8 +21,8 @@ TOKENS: dict[str, Any] = {"representation": "particles", "tokens": 40}
 HEAD = mf.Head(score=[1.0, 0.5], value=[1.0, 0.5])
 
 
-def of(kernel: Any, **given: Any) -> mf.Problem:
-    return mf.Problem(mf.Circle(), kernel, initial=given.pop("initial", LAW), **given)
+def of(kernel: Any, **options: Any) -> mf.Problem:
+    return mf.Problem(mf.Circle(), kernel, initial=options.pop("initial", LAW), **options)
 
 
 def vectors(d: int) -> Any:
@@ -99,11 +99,11 @@ HONEST: dict[str, Callable[[], Run]] = {
 @pytest.mark.parametrize("kind", HONEST)
 def test_honest_runs_pass(kind):
     """A user would distrust a sound run."""
-    found = verify(HONEST[kind]())
-    assert found.passed, str(found)
-    assert sum(check.passed is True for check in found.checks) >= 6
+    checks = verify(HONEST[kind]())
+    assert checks.passed, str(checks)
+    assert sum(check.passed is True for check in checks.checks) >= 6
     # What does not apply says why.
-    assert all(len(check.note) > 5 for check in found.checks)
+    assert all(len(check.note) > 5 for check in checks.checks)
 
 
 @pytest.fixture(scope="module")
@@ -154,8 +154,8 @@ def test_what_was_altered_is_found(name, request):
         replace(run, source_problem=other)
     )
     law = mf.perturbed_uniform([[3, 0.1001, 0.0], [1, 0.0, 0.02]])
-    begun = {"start"} if name == "density" else set()
-    assert failed(replace(run, source_problem=replace(run.problem, initial=law))) == begun
+    start = {"start"} if name == "density" else set()
+    assert failed(replace(run, source_problem=replace(run.problem, initial=law))) == start
     # As if it had taken one hundredth less time: nothing else is wrong.
     hurried = failed(replace(run, scaled_time=0.99 * run.scaled_time))
     assert hurried == {"action bound", "integrated again"}
@@ -229,8 +229,8 @@ def test_disturbed_start_passes():
     """Intervals of a run that left its symmetry would be integrated again with it."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     run = mf.simulate(replace(USA, initial=law), 4.0, save=3, perturb=1e-3)
-    found = verify(run)
-    assert found.passed and found["integrated again"].result == "pass"
+    checks = verify(run)
+    assert checks.passed and checks["integrated again"].result == "pass"
 
 
 @pytest.mark.slow
@@ -252,15 +252,15 @@ def test_large_runs_are_checked_at_a_sample_of_their_saves(tokens, monkeypatch):
 @pytest.mark.slow
 def test_progress_has_every_check(density):
     """A caller would count checks that never come, or lose one."""
-    seen: list[str] = []
+    records: list[str] = []
 
     def watch(checks: Iterable[Check]) -> Iterator[Check]:
         for check in checks:
-            seen.append(check.name)
+            records.append(check.name)
             yield check
 
     checks = verify(density, progress=watch)
-    assert seen == [check.name for check in checks.checks] and len(seen) == len(CHECKS)
+    assert records == [check.name for check in checks.checks] and len(records) == len(CHECKS)
 
 
 @pytest.mark.slow
@@ -275,9 +275,9 @@ def test_file_of_a_run_has_its_hash(tmp_path, density):
     """A run that was loaded would be checked less than one in memory, or not against its hash."""
     density.save(tmp_path / "run.h5")
     loaded = mf.load(tmp_path / "run.h5")
-    found = verify(loaded)
-    assert "<table>" in found._repr_html_()
-    assert found.passed and found["problem"].passed and found["energy"].measured == 0.0
+    checks = verify(loaded)
+    assert "<table>" in checks._repr_html_()
+    assert checks.passed and checks["problem"].passed and checks["energy"].measured == 0.0
     changed = replace(loaded, attributes=loaded.attributes | {"result_hash": 64 * "0"})
     assert failed(changed) == {"hash"}
     # The text of the run file says another problem than the attributes.
@@ -354,12 +354,12 @@ def test_rates_of_motion_are_those_of_sums_over_pairs():
     weights = mass * np.exp(5.0 * np.cos(pair) - 5.0)
     partition = weights.sum(axis=1)
     velocity = (weights * np.sin(pair)).sum(axis=1) / partition
-    found = motion(SA, mf.Measure(mf.Circle(), theta, mass), 1e-10)
+    result = motion(SA, mf.Measure(mf.Circle(), theta, mass), 1e-10)
     # Sums of 9 numbers of order 1.
     close = {"rel": 1e-12, "abs": 1e-15}
-    assert found.dissipation == pytest.approx(mass @ (partition * velocity**2), **close)
-    assert found.power == pytest.approx(mass @ velocity**2, **close)
-    assert found.torque == pytest.approx(abs(mass @ velocity), **close)
+    assert result.dissipation == pytest.approx(mass @ (partition * velocity**2), **close)
+    assert result.power == pytest.approx(mass @ velocity**2, **close)
+    assert result.torque == pytest.approx(abs(mass @ velocity), **close)
 
 
 @pytest.mark.slow

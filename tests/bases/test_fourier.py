@@ -27,8 +27,8 @@ def test_gradient_is_the_derivative():
 def test_divergence_is_the_derivative_and_conserves_mass():
     """Degree 0 is exactly zero for any flux, resolved or not."""
     grid = CircleGrid(8)
-    found = grid.divergence(np.cos(3 * grid.points))
-    assert found[3] == pytest.approx(1.5j, abs=1e-15)
+    divergence = grid.divergence(np.cos(3 * grid.points))
+    assert divergence[3] == pytest.approx(1.5j, abs=1e-15)
     noise = np.random.default_rng(0).normal(size=grid.size)
     assert grid.divergence(noise)[0] == 0.0
 

@@ -40,9 +40,9 @@ def test_gradient_components_are_those_of_the_tangent_vectors():
     east = np.stack([-y / radius, x / radius, 0 * z], axis=1)
     tangent = SPHERE.gradient(field, grid.points)
     expected = [(tangent * south).sum(axis=1), (tangent * east).sum(axis=1)]
-    found = grid.gradient(field)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-13)
-    norms = grid.squared_norm(found)
+    gradient = grid.gradient(field)
+    np.testing.assert_allclose(gradient, expected, rtol=0, atol=3e-13)
+    norms = grid.squared_norm(gradient)
     np.testing.assert_allclose(norms, SPHERE.squared_norm(tangent), rtol=0, atol=1e-11)
 
 
@@ -80,13 +80,13 @@ def test_results_repeat_whatever_lies_in_memory(degree):
     nodes, field = rings(40), sphere_field(degree)
     values = rng.normal(size=nodes.count * nodes.length)
     sizes = [8 * (degree // 2 + 2), 16 * (degree // 2 + 2), 8 * (degree + 4)]
-    found = set()
+    names = set()
     for _ in range(60):
         blocks: list[bytearray | None] = [bytearray(size) for size in rng.choice(sizes, 40)]
         for i in rng.permutation(40):
             blocks[i] = None
-        found.add((nodes.values(field).tobytes(), nodes.analysis(values, degree).tobytes()))
-    assert len(found) == 1
+        names.add((nodes.values(field).tobytes(), nodes.analysis(values, degree).tobytes()))
+    assert len(names) == 1
 
 
 def test_high_degree_keeps_its_digits():

@@ -48,13 +48,13 @@ def main() -> None:
         sides = []
         with TemporaryDirectory() as place:
             for adaptive in (None, goal):
-                made = mf.sweep(
+                sweep = mf.sweep(
                     problem, over, folder=Path(place) / str(adaptive), time=time, workers=2,
                     adaptive=adaptive, **COARSE,
                 )  # fmt: skip
-                values = np.nan_to_num(made.values(name))
+                values = np.nan_to_num(sweep.values(name))
                 sides.append(values > float(level) if level else values)
-        done = sum(member.status == "completed" for member in made.members)
+        done = sum(member.status == "completed" for member in sweep.members)
         differ = int((sides[0] != sides[1]).sum())
         row = f"{sides[0].size:8} {done:6} {sides[0].size / done:6.1f} {differ:7}"
         print(f"{diagram.__name__:10} {row}")

@@ -17,14 +17,14 @@ LAW = mf.perturbed_uniform([[1, 0.3], [2, 0.2]])
 
 def run(space: mf.Axial | mf.Sphere, until: float, carrier: str, law=LAW) -> tuple[mf.Run, float]:
     """Run at beta = 5, SA, and its seconds."""
-    begun = time.perf_counter()
-    found = mf.simulate(
+    start = time.perf_counter()
+    result = mf.simulate(
         mf.Problem(space, mf.exponential(5.0), mf.SA, law),
         until=until,
         save=2,
         representation=carrier,
     )
-    return found, time.perf_counter() - begun
+    return result, time.perf_counter() - start
 
 
 def main() -> None:
@@ -39,9 +39,11 @@ def main() -> None:
         costs = f"{seconds:5.2f} {more:5.2f}  {wide:23.2f}  {nodes:.0f}"
         print(f"{d:4d}  {until:4.1f}  {apart:27.1e}  {costs}")
     on_sphere = mf.perturbed_uniform([[1, 0, 0.3 / 3**0.5], [2, 0, 0.2 / 5**0.5]])
-    known, _ = run(mf.Sphere(), 5.0, "density", on_sphere)
+    expected, _ = run(mf.Sphere(), 5.0, "density", on_sphere)
     axial, _ = run(mf.Axial(3), 5.0, "density")
-    zonal = known.moments[-1][0, :, 0] / np.sqrt(2.0 * np.arange(known.moments.shape[2]) + 1.0)
+    zonal = expected.moments[-1][0, :, 0] / np.sqrt(
+        2.0 * np.arange(expected.moments.shape[2]) + 1.0
+    )
     print(
         f"d = 3 beside the sphere, t = 5: {np.abs(zonal[:12] - axial.moments[-1][:12]).max():.1e}"
     )

@@ -39,11 +39,11 @@ def by_jax(x: np.ndarray):  # type: ignore[no-untyped-def]
     if jax is None:
         return None
     jax.config.update("jax_enable_x64", True)
-    held = jax.device_put(x)
+    tokens = jax.device_put(x)
     compiled = jax.jit(lambda y: jax.nn.softmax(_BETA * y @ y.swapaxes(1, 2), axis=-1) @ y)
-    difference = np.abs(np.asarray(compiled(held)) - attention_output(x, _identity(x))).max()
+    difference = np.abs(np.asarray(compiled(tokens)) - attention_output(x, _identity(x))).max()
     print(f"  largest difference from jax {difference:.1e}")
-    return lambda: compiled(held).block_until_ready()
+    return lambda: compiled(tokens).block_until_ready()
 
 
 def _identity(x: np.ndarray) -> list[HeadMatrices]:
@@ -76,11 +76,11 @@ def compare(replicas: int, n: int, d: int, rounds: int) -> None:
 
 
 def main() -> None:
-    given = options(__doc__, threads=True).parse_args()
-    use_threads(given.threads)
+    arguments = options(__doc__, threads=True).parse_args()
+    use_threads(arguments.threads)
     print(f"{threads()} thread(s)")
-    for size in _SIZES[1:3] if given.quick else _SIZES:
-        compare(*size, 5 if given.quick else 9)
+    for size in _SIZES[1:3] if arguments.quick else _SIZES:
+        compare(*size, 5 if arguments.quick else 9)
 
 
 if __name__ == "__main__":

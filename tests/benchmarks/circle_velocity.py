@@ -61,8 +61,8 @@ def multipliers(beta: float) -> np.ndarray:
 
 
 def ours(angles: np.ndarray, beta: float, flow: mf.Flow) -> Velocity:
-    felt = interaction(mf.Problem(mf.Circle(), mf.exponential(beta), flow))
-    return lambda: engines.velocity(felt, angles, None)
+    field = interaction(mf.Problem(mf.Circle(), mf.exponential(beta), flow))
+    return lambda: engines.velocity(field, angles, None)
 
 
 def by_finufft(angles: np.ndarray, attention: np.ndarray, beta: float) -> Velocity:
@@ -126,7 +126,7 @@ def compare(count: int, beta: float, kind: str, rounds: int) -> None:
     )
     times = side_by_side(calls, rounds)
     times["direct"] = times["direct"].scaled((count / few.size) ** 2)
-    times["ducc0"] = min(times["plan"], times["functions"], key=lambda found: found.seconds)
+    times["ducc0"] = min(times["plan"], times["functions"], key=lambda result: result.seconds)
     mine = times["ours"]
     others = [name for name in ("finufft", "ducc0", "direct", "SA") if name in times]
     ratios = " ".join(f"{times[name].over(mine):>23}" for name in others)

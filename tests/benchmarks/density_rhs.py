@@ -44,25 +44,25 @@ def full(beta: float, flow: mf.Flow, degree: int) -> DensityRepresentation:
             state = snapshot.measure.coefficients
     except mf.SimulationError:  # under-resolved: the next degree would be needed
         pass
-    found = DensityRepresentation(problem, state, TOLERANCE, degree)
-    assert found.grid.max_degree == degree
-    return found
+    carrier = DensityRepresentation(problem, state, TOLERANCE, degree)
+    assert carrier.grid.max_degree == degree
+    return carrier
 
 
 def nodes(state: DensityRepresentation) -> int:
     """Nodes that transforms need: 2 K + H, or 3 K where the velocity is a quotient."""
-    felt, degree = state.interaction, state.grid.max_degree
-    return alias_free_size(degree, felt.degree if felt.attention_multipliers is None else degree)
+    field, degree = state.interaction, state.grid.max_degree
+    return alias_free_size(degree, field.degree if field.attention_multipliers is None else degree)
 
 
 def factors(state: DensityRepresentation) -> tuple[np.ndarray, np.ndarray]:
     """Multipliers of the coefficients for f, Phi' and Z; and i k for the divergence."""
-    felt, degree = state.interaction, state.grid.max_degree
+    field, degree = state.interaction, state.grid.max_degree
     modes = 1j * np.arange(degree + 1)
-    low = min(felt.degree, degree) + 1
-    rows = [np.ones(degree + 1), modes[:low] * felt.potential_multipliers[:low]]
-    if felt.attention_multipliers is not None:
-        rows.append(felt.attention_multipliers[:low])
+    low = min(field.degree, degree) + 1
+    rows = [np.ones(degree + 1), modes[:low] * field.potential_multipliers[:low]]
+    if field.attention_multipliers is not None:
+        rows.append(field.attention_multipliers[:low])
     stack = np.zeros((len(rows), degree + 1), complex)
     for row, entries in zip(stack, rows, strict=True):
         row[: len(entries)] = entries
@@ -109,12 +109,12 @@ def by_fftw(state: DensityRepresentation) -> Rhs:
 
 
 def main() -> None:
-    given = options(__doc__).parse_args()
+    arguments = options(__doc__).parse_args()
     use_threads(1)
     print("flow  beta degree  nodes  ours us            SciPy / ours             FFTW / ours")
     for flow in (mf.USA, mf.SA):
         for beta in (1.0, 9.0, 25.0, 100.0):
-            for degree in (256, 1024) if given.quick else (256, 512, 1024, 2048, 4096):
+            for degree in (256, 1024) if arguments.quick else (256, 512, 1024, 2048, 4096):
                 state = full(beta, flow, degree)
                 c = state.state
                 others = {"SciPy": by_scipy(state)}
@@ -127,7 +127,7 @@ def main() -> None:
                 calls = {"ours": lambda state=state, c=c: state.rhs(0.0, c)}
                 for name, other in others.items():
                     calls[name] = lambda other=other, c=c: other(c)
-                times = side_by_side(calls, 9 if given.quick else 25, least=0.01)
+                times = side_by_side(calls, 9 if arguments.quick else 25, least=0.01)
                 ratios = " ".join(f"{times[name].over(times['ours']):>23}" for name in others)
                 print(
                     f"{'SA' if flow.normalized else 'USA':>4} {beta:5g} {degree:6d} "

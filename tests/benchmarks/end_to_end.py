@@ -63,10 +63,10 @@ def by_scipy(points: np.ndarray, beta: float) -> End:
         return np.ravel(velocity(state.reshape(points.shape), beta, np))
 
     def run(end: float) -> np.ndarray:
-        found = solve_ivp(
+        solution = solve_ivp(
             rhs, (0.0, end), points.ravel(), "DOP853", rtol=TOLERANCE, atol=TOLERANCE, t_eval=[end]
         )
-        return np.asarray(found.y[:, -1]).reshape(points.shape)
+        return np.asarray(solution.y[:, -1]).reshape(points.shape)
 
     return run
 
@@ -76,7 +76,7 @@ def by_jax(points: np.ndarray, beta: float) -> End:
 
     @jax.jit
     def solve(start, end):  # type: ignore[no-untyped-def]
-        found = diffrax.diffeqsolve(
+        result = diffrax.diffeqsolve(
             term,
             diffrax.Tsit5(),
             0.0,
@@ -86,7 +86,7 @@ def by_jax(points: np.ndarray, beta: float) -> End:
             stepsize_controller=diffrax.PIDController(rtol=TOLERANCE, atol=TOLERANCE),
             max_steps=100_000,
         )
-        return found.ys[-1]
+        return result.ys[-1]
 
     return lambda end: np.asarray(solve(jax.numpy.asarray(points), end))
 

@@ -59,9 +59,9 @@ def counting(case: mf.Problem, tokens: int) -> float:
     def timed(*arguments: object, **named: object) -> object:
         nonlocal spent
         began = time.process_time()
-        found = honest(*arguments, **named)  # type: ignore[arg-type]
+        result = honest(*arguments, **named)  # type: ignore[arg-type]
         spent += time.process_time() - began
-        return found
+        return result
 
     with mock.patch.object(ensembles, "clusters", timed):
         run(case, tokens, 0, direct=False)
@@ -78,15 +78,15 @@ def apart(first: ClusterTable, second: ClusterTable) -> float:
 
 def compare(space: str, beta: float, tokens: int, rounds: int) -> None:
     case = problem(space, beta)
-    made: dict[bool, list[ClusterTable]] = {False: [], True: []}
+    result: dict[bool, list[ClusterTable]] = {False: [], True: []}
 
     def one(direct: bool) -> None:
-        made[direct].append(run(case, tokens, len(made[direct]), direct))
+        result[direct].append(run(case, tokens, len(result[direct]), direct))
 
     times = side_by_side(
         {"ours": lambda: one(False), "direct": lambda: one(True)}, rounds, least=0.0
     )
-    furthest = max(apart(*pair) for pair in zip(made[False], made[True], strict=True))
+    furthest = max(apart(*pair) for pair in zip(result[False], result[True], strict=True))
     ours = times["ours"]
     share = statistics.median(counting(case, tokens) for _ in range(3)) / ours.seconds
     degree = case.kernel.degree(case.manifold.dimension, TOLERANCE)

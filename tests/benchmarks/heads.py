@@ -65,7 +65,7 @@ def _sums(targets, points, score, value, out):  # type: ignore[no-untyped-def]
 
 def direct(problem: mf.Problem, points: np.ndarray) -> np.ndarray:
     x = problem.manifold.vectors(points)
-    found = np.zeros_like(x)
+    result = np.zeros_like(x)
     bounds = chunk_bounds(len(x), 16)
     assert problem.attention is not None
     for head in problem.attention.matrices(x.shape[1]):
@@ -73,10 +73,10 @@ def direct(problem: mf.Problem, points: np.ndarray) -> np.ndarray:
 
         def chunk(i: int, score: np.ndarray = score, value: np.ndarray = value) -> None:
             part = slice(bounds[i], bounds[i + 1])
-            _sums(x[part], x, score, value, found[part])
+            _sums(x[part], x, score, value, result[part])
 
         map_chunks(chunk, 16)
-    return problem.manifold.project(points, found)
+    return problem.manifold.project(points, result)
 
 
 def by_series(problem: mf.Problem, points: np.ndarray) -> np.ndarray:
@@ -98,12 +98,12 @@ def compare(space: Manifold, beta: float, rounds: int) -> None:
     points = space.random_points(tokens, np.random.default_rng(2))
     fewer = points[:_PAIRED]
     difference = np.abs(direct(two, fewer) - by_series(two, fewer)).max()
-    felt = interaction_of(zonal)
+    field = interaction_of(zonal)
     times = side_by_side(
         {
             "zonal density": lambda: of_zonal(f, False),
             "density": lambda: of_heads(f, False),
-            "zonal tokens": lambda: engines.velocity(felt, points, None),
+            "zonal tokens": lambda: engines.velocity(field, points, None),
             "tokens": lambda: by_series(two, points),
             "direct": lambda: direct(two, fewer),
         },
@@ -123,12 +123,12 @@ def compare(space: Manifold, beta: float, rounds: int) -> None:
 
 
 def main() -> None:
-    given = options(__doc__, threads=True).parse_args()
-    use_threads(given.threads)
+    arguments = options(__doc__, threads=True).parse_args()
+    use_threads(arguments.threads)
     print(f"{threads()} thread(s)")
     for space in (mf.Circle(), mf.Sphere()):
-        for beta in (10.0,) if given.quick else (1.0, 10.0, 50.0, 100.0):
-            compare(space, beta, 5 if given.quick else 7)
+        for beta in (10.0,) if arguments.quick else (1.0, 10.0, 50.0, 100.0):
+            compare(space, beta, 5 if arguments.quick else 7)
 
 
 if __name__ == "__main__":

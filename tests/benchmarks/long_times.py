@@ -62,7 +62,7 @@ def by_lsoda(
     start: np.ndarray, end: float, velocity: Velocity, slope: Velocity | None = None
 ) -> End:
     def run() -> np.ndarray:
-        found = solve_ivp(
+        solution = solve_ivp(
             lambda _, x: velocity(x),
             (0.0, end),
             start,
@@ -72,8 +72,8 @@ def by_lsoda(
             atol=TOLERANCE,
             jac=slope and (lambda _, x: slope(x)),
         )
-        assert found.success, found.message
-        return np.asarray(found.y[:, -1])
+        assert solution.success, solution.message
+        return np.asarray(solution.y[:, -1])
 
     return run
 
@@ -95,8 +95,8 @@ def by_cvode(start: np.ndarray, end: float, velocity: Velocity) -> End:
     return lambda: np.asarray(solver.solve(np.array([0.0, end]), start).y[-1])
 
 
-def apart(found: np.ndarray, reference: np.ndarray) -> float:
-    distance = mf.Circle().distance(found[:, None], reference[None])
+def apart(result: np.ndarray, reference: np.ndarray) -> float:
+    distance = mf.Circle().distance(result[:, None], reference[None])
     return float(distance.min(axis=1).max())
 
 
@@ -124,11 +124,11 @@ def compare(end: float, rounds: int) -> None:
 
     def show(calls: dict[str, End], rounds: int, warm_up: bool = True) -> None:
         mine = "ours, 1e-6"
-        shown = {name: kept(name, call) for name, call in calls.items()}
-        times = side_by_side(shown, rounds, least=0.3, warm_up=warm_up)
-        for name, found in times.items():
+        texts = {name: kept(name, call) for name, call in calls.items()}
+        times = side_by_side(texts, rounds, least=0.3, warm_up=warm_up)
+        for name, result in times.items():
             print(
-                f"{end:6.0e} {name:>16} {found.seconds:9.3f} {found.over(times[mine]):>21} "
+                f"{end:6.0e} {name:>16} {result.seconds:9.3f} {result.over(times[mine]):>21} "
                 f"{apart(last[name], last['ours, 1e-10']):8.0e}",
                 flush=True,
             )

@@ -91,7 +91,7 @@ def compare(
 
 
 def main() -> None:
-    given = options(__doc__).parse_args()
+    arguments = options(__doc__).parse_args()
     use_threads(1)
     print(f"{'fields':26} {'ours s':>8} {'other':>10} {'other / ours':>20} {'differ':>10} roots")
     signs: dict[str, Counts] = {f"{n} points": partial(by_signs, points=n) for n in (16, 32)}
@@ -101,7 +101,7 @@ def main() -> None:
         ("sphere, degree 12", mf.Sphere(), np.eye(13)[12], {"grid": by_grid}),
         ("sphere, degrees 1 to 12", mf.Sphere(), np.ones(13), {"grid": by_grid}),
     ]
-    if not given.quick:
+    if not arguments.quick:
         smooth = np.exp(-(np.arange(26.0) ** 2) / 60)
         cases.append(("sphere, degree 25, smooth", mf.Sphere(), smooth, {"grid": by_grid}))
     for name, space, variances, others in cases:

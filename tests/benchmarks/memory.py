@@ -187,10 +187,10 @@ def _children(process: int) -> list[int]:
 
 def _high_water(process: int) -> int:
     try:
-        found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
+        match = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
     except OSError:
         return 0
-    return int(found[1]) if found else 0
+    return int(match[1]) if match else 0
 
 
 def estimate(command: list[str], path: Path) -> float:
@@ -200,8 +200,8 @@ def estimate(command: list[str], path: Path) -> float:
     config = load_config(path)
     if command[0] == "run":
         return starting_need(config).size
-    asked = config.ensemble if command[0] == "ensemble" else config.compare
-    return study_need(config, command[0], max(asked.tokens), int(command[2])).size
+    section = config.ensemble if command[0] == "ensemble" else config.compare
+    return study_need(config, command[0], max(section.tokens), int(command[2])).size
 
 
 def main() -> None:
@@ -217,17 +217,17 @@ def main() -> None:
             path = Path(folder) / "run.toml"
             path.write_text(text)
             try:
-                told = estimate(command, path)
+                need = estimate(command, path)
             except ValueError as error:
                 print(f"{name:36} {error}", flush=True)
                 continue
-            found, status = peak([*command, "run.toml", "--quiet"], folder)
+            result, status = peak([*command, "run.toml", "--quiet"], folder)
             failed = ""
             if status == -9:
                 failed = f"ended after {SECONDS:.0f} s"
             elif status:
                 failed = f"status {status}: " + (Path(folder) / "errors").read_text()[-150:].strip()
-        row = f"{name:36} {told / MIB:9.0f} {found / MIB:9.0f} {told / found:6.2f}"
+        row = f"{name:36} {need / MIB:9.0f} {result / MIB:9.0f} {need / result:6.2f}"
         print(f"{row}   {failed}".rstrip(), flush=True)
 
 

@@ -37,11 +37,11 @@ def compare(space: Manifold, tokens: int, rounds: int) -> None:
 
 
 def main() -> None:
-    given = options(__doc__).parse_args()
+    arguments = options(__doc__).parse_args()
     use_threads(1)
     for space in (mf.Circle(), mf.Sphere()):
-        for tokens in (10_000, 100_000) if given.quick else (10_000, 100_000, 1_000_000):
-            compare(space, tokens, 3 if given.quick else 7)
+        for tokens in (10_000, 100_000) if arguments.quick else (10_000, 100_000, 1_000_000):
+            compare(space, tokens, 3 if arguments.quick else 7)
 
 
 if __name__ == "__main__":

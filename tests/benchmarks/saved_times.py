@@ -41,8 +41,8 @@ def problems() -> dict[str, tuple[mf.Problem, dict[str, object]]]:
     }  # fmt: skip
 
 
-def run(problem: mf.Problem, saves: int, given: dict[str, object]) -> Callable[[], mf.Run]:
-    return lambda: mf.simulate(problem, until=6.0, save=saves, progress=False, **given)
+def run(problem: mf.Problem, saves: int, options: dict[str, object]) -> Callable[[], mf.Run]:
+    return lambda: mf.simulate(problem, until=6.0, save=saves, progress=False, **options)
 
 
 def main() -> None:
@@ -50,12 +50,12 @@ def main() -> None:
     use_threads(1)
     print(f"{'':26} {'2 saves, s':>10} {f'{SAVES}: states alone':>22} {'with observables':>22}"
           f" {'evaluations':>12}")  # fmt: skip
-    for name, (problem, given) in problems().items():
-        alone = given | {"observables": []}
+    for name, (problem, arguments) in problems().items():
+        alone = arguments | {"observables": []}
         calls = {
             "two": run(problem, 2, alone),
             "states": run(problem, SAVES, alone),
-            "observed": run(problem, SAVES, given),
+            "observed": run(problem, SAVES, arguments),
         }
         times = side_by_side(calls, 3 if chosen.quick else 9, least=0.1)
         two = times["two"]

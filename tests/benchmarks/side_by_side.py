@@ -72,7 +72,7 @@ def side_by_side(
     for _ in range(rounds):
         for name, call in calls.items():
             spent[name].append(_seconds(call, least))
-    return {name: Times(*np.transpose(found)) for name, found in spent.items()}
+    return {name: Times(*np.transpose(result)) for name, result in spent.items()}
 
 
 def _seconds(call: Call, least: float) -> tuple[float, float]:

@@ -46,9 +46,9 @@ def representation(degree: int, normalized: bool, beta: float = 10.0) -> Density
 
 def bare_transforms(state: DensityRepresentation) -> Call:
     """ducc0's calls alone, on the same rings, with the degrees that each has."""
-    degree, felt = state.grid.max_degree, state.interaction.degree
+    degree, mean_field = state.grid.max_degree, state.interaction.degree
     normalized = state.interaction.attention_multipliers is not None
-    nodes = rings(2 * degree + (max(felt, degree) if normalized else felt))
+    nodes = rings(2 * degree + (max(mean_field, degree) if normalized else mean_field))
     grid = {
         "theta": nodes.colatitudes,
         "nphi": np.full(nodes.count, nodes.length, dtype=np.uint64),
@@ -56,7 +56,7 @@ def bare_transforms(state: DensityRepresentation) -> Call:
         "ringstart": nodes.length * np.arange(nodes.count, dtype=np.uint64),
         "nthreads": threads() if degree >= 64 else 1,
     }
-    field, low = state.state[None], packing.resize(state.state, min(felt, degree))[None]
+    field, low = state.state[None], packing.resize(state.state, min(mean_field, degree))[None]
     low_degree = packing.degree_of(low[0])
     vectors = np.ones((2, nodes.count * nodes.length))
 
@@ -78,15 +78,15 @@ def pyshtools_rhs(state: DensityRepresentation, backend: str) -> Callable[[np.nd
     import pyshtools
 
     module = pyshtools.backends.backend_module(backend, threads())
-    degree, felt = state.grid.max_degree, state.interaction.degree
-    exact, low = (2 * degree + felt + 1) // 2, min(felt, degree)
+    degree, forces = state.grid.max_degree, state.interaction.degree
+    exact, low = (2 * degree + forces + 1) // 2, min(forces, degree)
     zeros, weights = pyshtools.expand.SHGLQ(exact)
     eigenvalues = -np.arange(degree + 1.0) * np.arange(1.0, degree + 2.0)
 
     def grid(coefficients: np.ndarray) -> np.ndarray:
-        known = coefficients.shape[1] - 1
+        expected = coefficients.shape[1] - 1
         return np.asarray(
-            module.MakeGridGLQ(coefficients, zeros, lmax=exact, lmax_calc=known, extend=False)
+            module.MakeGridGLQ(coefficients, zeros, lmax=exact, lmax_calc=expected, extend=False)
         )
 
     def expand(values: np.ndarray) -> np.ndarray:
@@ -122,8 +122,8 @@ def batch(state: DensityRepresentation) -> Call:
 
 def bare_batch(state: DensityRepresentation) -> Call:
     """ducc0's calls alone for the batch."""
-    degree, felt = state.grid.max_degree, min(state.interaction.degree, state.grid.max_degree)
-    nodes = rings(2 * degree + felt)
+    degree, field = state.grid.max_degree, min(state.interaction.degree, state.grid.max_degree)
+    nodes = rings(2 * degree + field)
     grid = {
         "theta": nodes.colatitudes,
         "nphi": np.full(nodes.count, nodes.length, dtype=np.uint64),
@@ -132,12 +132,12 @@ def bare_batch(state: DensityRepresentation) -> Call:
         "nthreads": threads() if degree >= 64 else 1,
     }
     fields = np.repeat(state.state[None, None], _BATCH, axis=0)
-    low = packing.resize(fields, felt)
+    low = packing.resize(fields, field)
     vectors = np.ones((_BATCH, 2, nodes.count * nodes.length))
 
     def run() -> None:
         ducc0.sht.synthesis(alm=fields, lmax=degree, spin=0, **grid)
-        ducc0.sht.synthesis_deriv1(alm=low, lmax=felt, **grid)
+        ducc0.sht.synthesis_deriv1(alm=low, lmax=field, **grid)
         ducc0.sht.adjoint_synthesis(map=vectors, lmax=degree, spin=1, mode="DERIV1", **grid)
 
     return run
@@ -171,19 +171,19 @@ def compare(degree: int, normalized: bool, beta: float, rounds: int) -> None:
 
 
 def main() -> None:
-    given = options(__doc__, threads=True).parse_args()
-    use_threads(given.threads)
-    rounds = 5 if given.quick else 9
+    arguments = options(__doc__, threads=True).parse_args()
+    use_threads(arguments.threads)
+    rounds = 5 if arguments.quick else 9
     print(f"ducc0 {ducc0.__version__}, {threads()} thread(s)")
     print("flow  beta degree   ours ms          ours / bare     pyshtools / ours"
           "       default / ours")  # fmt: skip
     for normalized in (False, True):
-        for beta in (10.0,) if given.quick else (2.0, 10.0, 50.0):
-            for degree in (63, 255) if given.quick else (31, 63, 127, 255, 511):
+        for beta in (10.0,) if arguments.quick else (2.0, 10.0, 50.0):
+            for degree in (63, 255) if arguments.quick else (31, 63, 127, 255, 511):
                 compare(degree, normalized, beta, rounds)
     print(f"{_BATCH} densities together, per density:")
     print(f"{'degree':>6} {'ours ms':>9} {'ours / bare':>20} {'alone / ours':>20}")
-    for degree in (31,) if given.quick else (15, 31, 63):
+    for degree in (31,) if arguments.quick else (15, 31, 63):
         state = representation(degree, False)
         times = side_by_side(
             {

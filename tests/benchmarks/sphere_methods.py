@@ -51,7 +51,7 @@ def main() -> None:
     for degree in (20, 48) if quick else (11, 20, 25, 32, 40, 48, 64):
         field = rng.normal(size=count_of(degree)) + 0j
         multipliers = np.ones(degree + 1)
-        felt = Interaction(problem, degree, multipliers, None)
+        mean_field = Interaction(problem, degree, multipliers, None)
 
         def moments(points: np.ndarray, degree: int = degree) -> tuple[Call, Call]:
             return (
@@ -66,11 +66,11 @@ def main() -> None:
             )
 
         def pairs(
-            points: np.ndarray, felt: Interaction = felt, degree: int = degree
+            points: np.ndarray, mean_field: Interaction = mean_field, degree: int = degree
         ) -> tuple[Call, Call]:
             return (
                 lambda: engines.pair_velocity(Sphere(), kernel, points, None, False),
-                lambda: engines.velocity(felt, points, None),
+                lambda: engines.velocity(mean_field, points, None),
             )
 
         row = [crossover(calls, 300, 100_000) for calls in (moments, gradients)]

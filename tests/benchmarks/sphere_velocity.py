@@ -28,11 +28,11 @@ _MOST_PAIRS = 8000
 
 
 def ours(points: np.ndarray, beta: float) -> Call:
-    felt = interaction(mf.Problem(Sphere(), mf.exponential(beta), mf.USA))
-    if len(points) < engines.direct_sum_limit(Sphere(), felt.degree):
+    field = interaction(mf.Problem(Sphere(), mf.exponential(beta), mf.USA))
+    if len(points) < engines.direct_sum_limit(Sphere(), field.degree):
         return direct(points, beta)
 
-    return lambda: engines.velocity(felt, points, None)
+    return lambda: engines.velocity(field, points, None)
 
 
 def bare(points: np.ndarray, beta: float) -> Call:
@@ -76,15 +76,15 @@ def compare(count: int, beta: float, rounds: int) -> None:
 
 
 def main() -> None:
-    given = options(__doc__, threads=True).parse_args()
-    use_threads(given.threads)
+    arguments = options(__doc__, threads=True).parse_args()
+    use_threads(arguments.threads)
     print(f"ducc0 {ducc0.__version__}, {threads()} thread(s), epsilon {EPSILON:g}")
     print(f"{'beta':>5} {'degree':>6} {'tokens':>8} {'ours ms':>9} {'ducc0 / ours':>23}"
           f" {'direct / ours':>25}")  # fmt: skip
-    counts = (1000, 1_000_000) if given.quick else (300, 1000, 2000, 10_000, 100_000, 1_000_000)
+    counts = (1000, 1_000_000) if arguments.quick else (300, 1000, 2000, 10_000, 100_000, 1_000_000)
     for count in counts:
-        for beta in (5.0, 10.0, 50.0) if given.quick else (1.0, 5.0, 10.0, 50.0):
-            compare(count, beta, 5 if given.quick else 9)
+        for beta in (5.0, 10.0, 50.0) if arguments.quick else (1.0, 5.0, 10.0, 50.0):
+            compare(count, beta, 5 if arguments.quick else 9)
 
 
 if __name__ == "__main__":

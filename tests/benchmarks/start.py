@@ -86,10 +86,10 @@ def _so_far(process: int) -> float:
 def main() -> None:
     rounds = 5 if options(__doc__).parse_args().quick else 15
     run(SHORT["stability"])
-    found = np.array([[run(command) for command in SHORT.values()] for _ in range(rounds)])
+    values = np.array([[run(command) for command in SHORT.values()] for _ in range(rounds)])
     print(f"{'':10} {'CPU s':>20} {'wall s':>20}")
     for i, name in enumerate(SHORT):
-        cpu, wall = (Ratio.of(found[:, i, clock]) for clock in range(2))
+        cpu, wall = (Ratio.of(values[:, i, clock]) for clock in range(2))
         print(f"{name:10} {cpu:>20} {wall:>20}", flush=True)
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
         cpu, wall = run([*MEANFIELD, "compile"], {**os.environ, "NUMBA_CACHE_DIR": first})

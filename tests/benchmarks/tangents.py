@@ -42,9 +42,9 @@ def smooth(space: mf.Circle | mf.Sphere, degree: int, count: int) -> np.ndarray:
     return of.to_coefficients(numbers * sizes)
 
 
-def stage(felt: AnyInteraction, grid: Grid, f: np.ndarray, rows: np.ndarray, how: str) -> None:
+def stage(field: AnyInteraction, grid: Grid, f: np.ndarray, rows: np.ndarray, how: str) -> None:
     """F and the derivative, or its transpose, at one density."""
-    at = LinearisedFlow(felt, grid, f)
+    at = LinearisedFlow(field, grid, f)
     _ = at.transport
     getattr(at, how)(rows)
 
@@ -61,12 +61,12 @@ def columns(rounds: int) -> None:
             ("heads", mf.Attention([mf.Head(score=np.diag([1.0, 0.5, 0.2][: space.ambient]))],
                                    beta=2.0), mf.USA),
         ):  # fmt: skip
-            felt = interaction_of(mf.Problem(space, kernel, flow))
-            own = transport(felt, degree)
+            field = interaction_of(mf.Problem(space, kernel, flow))
+            own = transport(field, degree)
             for count in (1, 4, 16):
                 rows = smooth(space, degree, count)
 
-                at = partial(stage, felt, space.grid(degree), f, rows)
+                at = partial(stage, field, space.grid(degree), f, rows)
                 calls = {
                     "own": partial(own, f, False),
                     "forward": partial(at, "derivative"),
@@ -128,10 +128,10 @@ def gradients(rounds: int) -> None:
 
 
 def main() -> None:
-    given = options(__doc__).parse_args()
+    arguments = options(__doc__).parse_args()
     use_threads(1)
-    columns(5 if given.quick else 15)
-    gradients(3 if given.quick else 7)
+    columns(5 if arguments.quick else 15)
+    gradients(3 if arguments.quick else 7)
 
 
 if __name__ == "__main__":

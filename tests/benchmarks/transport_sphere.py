@@ -41,11 +41,11 @@ def brackets(sizes: list[int], own: bool) -> None:
             for p in (1, 2):
                 measure = tokens(n, shift, n)
                 start, used = time.perf_counter(), time.process_time()
-                found = wasserstein_sphere(measure, UNIFORM, p)
+                distance = wasserstein_sphere(measure, UNIFORM, p)
                 taken, used = time.perf_counter() - start, time.process_time() - used
                 print(
-                    f"{n:8,} {name:>12} {p:2} {found.lower:9.5f} {found.upper:9.5f}"
-                    f"{100.0 * found.width / found.upper:7.1f}% {taken:7.1f}s {used:6.1f}s",
+                    f"{n:8,} {name:>12} {p:2} {distance.lower:9.5f} {distance.upper:9.5f}"
+                    f"{100.0 * distance.width / distance.upper:7.1f}% {taken:7.1f}s {used:6.1f}s",
                     flush=True,
                 )
 
@@ -62,14 +62,14 @@ def exact(sizes: list[int]) -> None:
             seconds: list[list[float]] = [[], []]
             for _ in range(3):
                 start = time.perf_counter()
-                found = wasserstein_sphere(first, second, p)
+                distance = wasserstein_sphere(first, second, p)
                 middle = time.perf_counter()
                 value = float(ot.emd2(first.mass, second.mass, angle**p, numItermax=10**8))
                 seconds[0].append(middle - start)
                 seconds[1].append(time.perf_counter() - middle)
             print(
-                f"{n:8,} {p:2} {found.value:9.5f} {found.width:8.0e} "
-                f"{abs(value ** (1 / p) - found.value):12.0e}"
+                f"{n:8,} {p:2} {distance.value:9.5f} {distance.width:8.0e} "
+                f"{abs(value ** (1 / p) - distance.value):12.0e}"
                 f"{np.median(seconds[0]):8.2f}s{np.median(seconds[1]):8.2f}s",
                 flush=True,
             )

@@ -44,8 +44,8 @@ class Tab:
         """Role and name of every control and picture, as those hear it who do not see."""
         tree = self.page.context.new_cdp_session(self.page).send("Accessibility.getFullAXTree")
         nodes = [node for node in tree["nodes"] if not node["ignored"]]
-        told = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes]
-        return [(role, name) for role, name in told if role in _NAMED]
+        entries = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes]
+        return [(role, name) for role, name in entries if role in _NAMED]
 
     def is_wider_than_its_window(self) -> bool:
         widths = self.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")

@@ -24,11 +24,11 @@ def test_sliders_change_rates_and_run(visit, server):
     tab.until("explore.rates && explore.frames > 1")
     assert tab.page.evaluate("explore.rates.dominant") == 4
     assert "loading kernels" not in tab.page.text_content("#status")
-    asked = tab.page.evaluate("explore.asked")
+    requests = tab.page.evaluate("explore.asked")
     slider = tab.page.locator("#beta-slider")
     slider.focus()
     tab.page.keyboard.press("Home")
-    tab.until(f"explore.asked > {asked} && explore.took.frame")
+    tab.until(f"explore.asked > {requests} && explore.took.frame")
     assert tab.page.evaluate("explore.rates.dominant") == 1
     assert tab.page.input_value("#beta") == "0.1"
     tab.until("explore.done && explore.law")
@@ -58,11 +58,11 @@ def test_sliders_end_where_numbers_do(visit, server):
     tab = visit(server.address, width=WIDE)
     for name, most in (("beta", "100"), ("tokens", "5000"), ("diffusivity", "1"), ("length", "50")):
         tab.until("explore.rates")
-        asked = tab.page.evaluate("explore.asked")
+        requests = tab.page.evaluate("explore.asked")
         tab.page.locator(f"#{name}-slider").focus()
         tab.page.keyboard.press("End")
         assert tab.page.input_value(f"#{name}") == most
-        tab.until(f"explore.asked > {asked} && (explore.took.rates || explore.done)")
+        tab.until(f"explore.asked > {requests} && (explore.took.rates || explore.done)")
         assert tab.page.get_attribute(f"#{name}", "aria-invalid") is None
     place = tab.page.input_value("#beta-slider")
     tab.page.fill("#beta", "hot")

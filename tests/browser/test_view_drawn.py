@@ -48,7 +48,7 @@ def test_densest_place_has_its_colour(visit, address, run):
     tab.until(f"!!{VIEW}")
     for box in ("points", "grid"):
         tab.page.uncheck(f".mf .{box}")
-    told = tab.page.evaluate(
+    values = tab.page.evaluate(
         f"""([point, turn, tilt, q]) => {{
           Object.assign({VIEW}.state, {{ turn, tilt }});
           {VIEW}.seek({VIEW}.frames.length - 1);
@@ -56,7 +56,7 @@ def test_densest_place_has_its_colour(visit, address, run):
         }}""",
         [place.tolist(), float(longitude), float(latitude), int(q[row, column])],
     )
-    drawn, palette = told
+    drawn, palette = values
     assert np.abs(np.subtract(drawn[:3], palette)).max() <= 3 and drawn[3] == 255
 
 

@@ -88,10 +88,10 @@ def test_partition_function_is_smallest_where_it_is():
     z = np.exp(5.0 * (np.cos(angles[:-1, None] - angles[:-1]) - 1.0)) @ law(angles[:-1]) / 4000
     assert 0.0 <= np.log(z.min()) - smallest_partition(problem, law).log < 2e-5
     solid = mf.Problem(mf.Sphere(), mf.exponential(5.0), mf.SA)
-    known = smallest_partition(
+    expected = smallest_partition(
         solid, mf.Density(mf.Sphere(), np.ones((2, 1, 1)) * [[[1.0]], [[0.0]]])
     )
-    assert 0.0 <= np.log((1.0 - np.exp(-10.0)) / 10.0) - known.log < 0.02
+    assert 0.0 <= np.log((1.0 - np.exp(-10.0)) / 10.0) - expected.log < 0.02
 
 
 def test_partition_function_between_saves():

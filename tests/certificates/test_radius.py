@@ -49,16 +49,16 @@ def test_upper_bound_is_nearly_reached_by_two_atoms():
     """A factor of 2 in a rate, or the wrong sign of a kernel, would break it."""
     beta = 5.0
     angle = np.arccos((np.sqrt(4 * beta**2 + 5) - 3) / (2 * beta))
-    made = []
+    result = []
     for moved in (0.0, 0.01):
         law = mf.from_points([0.0 - moved, angle + moved])
         problem = mf.Problem(CIRCLE, mf.exponential(beta), mf.USA, law)
-        made.append(mf.simulate(problem, until=0.05, save=3, representation="particles"))
-    radius = mf.certified_radius(*made)
+        result.append(mf.simulate(problem, until=0.05, save=3, representation="particles"))
+    radius = mf.certified_radius(*result)
     growth = np.log(radius.distance[-1, 0] / radius.distance[0, 0])
     certified = np.log(radius.upper[-1] / radius.upper[0])
     assert radius.holds and 0.97 < growth / certified < 1.0
-    hurried = [dataclasses.replace(run, scaled_time=0.5 * run.scaled_time) for run in made]
+    hurried = [dataclasses.replace(run, scaled_time=0.5 * run.scaled_time) for run in result]
     wrong = mf.certified_radius(*hurried)
     assert wrong.kept[0] and not wrong.kept[1:].any() and "broken at 2 times" in repr(wrong)
 
@@ -66,28 +66,28 @@ def test_upper_bound_is_nearly_reached_by_two_atoms():
 def test_softmax_bound_is_that_of_its_smallest_partition():
     """Two tokens that hardly move: the exponent in closed form."""
     beta, until = 3.0, 1e-3
-    made = []
+    result = []
     for angle in (1.0, 1.1):
         problem = mf.Problem(CIRCLE, mf.exponential(beta), mf.SA, mf.from_points([0.0, angle]))
-        made.append(mf.simulate(problem, until=until, save=2, representation="particles"))
-    radius = mf.certified_radius(*made)
+        result.append(mf.simulate(problem, until=until, save=2, representation="particles"))
+    radius = mf.certified_radius(*result)
     z = 0.5 * (1.0 + np.exp(beta * (np.cos(1.0) - 1.0)))
     rate = np.log(radius.upper[1] / radius.upper[0]) / until
     from meanfield.papers.contraction import softmax_source, softmax_stretch
 
-    known = softmax_stretch(beta) + softmax_source(beta) / z
-    assert 0.0 < rate / known - 1.0 < 2.0 * beta * until
+    expected = softmax_stretch(beta) + softmax_source(beta) / z
+    assert 0.0 < rate / expected - 1.0 < 2.0 * beta * until
 
 
 @pytest.mark.slow
 def test_sphere_has_brackets_and_twice_the_rate():
     """The lower end of the distance against the bound from the upper end at the start."""
-    made = []
+    result = []
     for seed in (1, 2):
         problem = mf.Problem(mf.Sphere(), mf.exponential(3.0), mf.USA)
         options = {"representation": "particles", "tokens": 40, "seed": seed}
-        made.append(mf.simulate(problem, until=1.0, save=3, **options))
-    radius = mf.certified_radius(*made)
+        result.append(mf.simulate(problem, until=1.0, save=3, **options))
+    radius = mf.certified_radius(*result)
     fall = mf.contraction_rates(mf.Problem(CIRCLE, mf.exponential(3.0), mf.USA)).upper
     assert radius.holds
     assert np.allclose(np.log(radius.upper / radius.upper[0]), 2.0 * fall * radius.times)
@@ -123,14 +123,14 @@ def test_tokens_of_many_dimensions_are_paired(flow):
     x = space.random_points(12, rng)
     y = x + 0.02 * rng.normal(size=x.shape)
     y /= np.linalg.norm(y, axis=1)[:, None]
-    made = []
+    result = []
     for points in (x, y, y[:5]):
         problem = mf.Problem(space, mf.exponential(3.0), flow, mf.from_points(points))
-        made.append(mf.simulate(problem, until=0.05, save=3, representation="particles"))
-    radius = mf.certified_radius(made[0], made[1])
+        result.append(mf.simulate(problem, until=0.05, save=3, representation="particles"))
+    radius = mf.certified_radius(result[0], result[1])
     assert radius.holds and radius.informative.all()
     assert radius.distance[0, 0] < 0.1 and np.all(radius.distance[:, 0] == radius.distance[:, 1])
-    refused("paired one by one", mf.certified_radius, made[0], made[2])
+    refused("paired one by one", mf.certified_radius, result[0], result[2])
 
 
 def test_bounds_beyond_all_numbers_are_bounds():

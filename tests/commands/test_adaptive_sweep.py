@@ -87,16 +87,16 @@ def test_few_runs_give_the_diagram_of_all(config, tmp_path, cli):
     cli(*words, "-o", tmp_path / "few", "--workers", 1, *chosen)
     cli(*words, "-o", tmp_path / "two", "--workers", 2, *chosen)
     every, few, two = (mf.load_sweep(tmp_path / name) for name in ("all", "few", "two"))
-    values, found = (made.values("order_parameter") for made in (every, few))
+    values, result = (built.values("order_parameter") for built in (every, few))
     assert (np.ptp(values, axis=0) > 0.2).all()
-    np.testing.assert_allclose(found, values, atol=0.1)
+    np.testing.assert_allclose(result, values, atol=0.1)
     assert few.members == two.members
-    made = [member for member in few.members if member.status == "completed"]
-    assert 2 * 9 < len(made) < 2 * 25
-    assert f"{len(made)} completed, {66 - len(made)} left out" in repr(few)
+    built = [member for member in few.members if member.status == "completed"]
+    assert 2 * 9 < len(built) < 2 * 25
+    assert f"{len(built)} completed, {66 - len(built)} left out" in repr(few)
     for one, other in zip(few.members, every.members, strict=True):
         assert one.result_hash in (None, other.result_hash)
-    assert len(list(few)) == len(made)
+    assert len(list(few)) == len(built)
     with pytest.raises(ValueError, match="was left out"):
         few.runs[[member.status for member in few.members].index("left out")]
     # Without the choice, --resume runs the rest.
@@ -109,11 +109,11 @@ def test_resumed_choice_is_that_of_one_sweep(config, tmp_path, cli, monkeypatch)
     """Members before an interrupt would run again, or lead to another choice."""
     words = ("sweep", config, *OVER, "--quiet", "--workers", 1, "--adaptive", "order_parameter@0.2")
     cli(*words, "-o", tmp_path / "one")
-    seen = []
+    records = []
 
     def interrupted(*arguments):
-        seen.append(arguments)
-        if len(seen) == 20:
+        records.append(arguments)
+        if len(records) == 20:
             raise KeyboardInterrupt
         return last_value(*arguments)
 

@@ -33,22 +33,22 @@ def check(cli, config):
     """Facts that the command prints of a run file, without a complaint."""
 
     def facts(*options):
-        found = cli.facts("check", config, *options)
+        result = cli.facts("check", config, *options)
         assert cli.err == ""
-        return found
+        return result
 
     return facts
 
 
 def test_check_tells_what_would_run(config, check):
     """A user would start a run that is not the one in mind."""
-    told = check("--set", "time.end=3")
+    facts = check("--set", "time.end=3")
     auto = "density, degree 64 growing to 512 as needed, then characteristics and atoms"
-    assert told["representation"] == auto and told["end"].startswith("t = 3 scaled")
-    assert (told["saves"], told["dominant degree"]) == ("5", "3")
-    assert told["output"] == f"{config.with_suffix('.h5')} (state: all)"
-    told = check(*PARTICLES, "representation.tokens=30")
-    assert told["representation"] == "particles, 30 tokens"
+    assert facts["representation"] == auto and facts["end"].startswith("t = 3 scaled")
+    assert (facts["saves"], facts["dominant degree"]) == ("5", "3")
+    assert facts["output"] == f"{config.with_suffix('.h5')} (state: all)"
+    facts = check(*PARTICLES, "representation.tokens=30")
+    assert facts["representation"] == "particles, 30 tokens"
     # A dry run leaves no files about.
     assert [path.name for path in config.parent.iterdir()] == ["small.toml"]
 
@@ -56,17 +56,17 @@ def test_check_tells_what_would_run(config, check):
 def test_check_certifies_the_degrees_in_use(check):
     """A user would not know what is cut off, or be told of another degree."""
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA)
-    kept = mf.truncation(problem)
-    lost = kept.velocity_error / kept.largest_speed
-    told = f"degree {problem.kernel_degree}: velocities within {lost:.2g} of the largest"
-    assert check()["truncation"] == told
+    truncation = mf.truncation(problem)
+    lost = truncation.velocity_error / truncation.largest_speed
+    text = f"degree {problem.kernel_degree}: velocities within {lost:.2g} of the largest"
+    assert check()["truncation"] == text
 
 
 def test_check_times_layers(check):
     """The trial would ask for a time inside a layer."""
-    told = check("--set", "layers={step=0.5, placement='pre'}", "--set", "time.save=3")
-    assert told["time"].startswith("about")
-    assert told["representation"].startswith("characteristics")
+    facts = check("--set", "layers={step=0.5, placement='pre'}", "--set", "time.save=3")
+    assert facts["time"].startswith("about")
+    assert facts["representation"].startswith("characteristics")
 
 
 def test_check_tells_that_nothing_will_happen(check):
@@ -84,9 +84,9 @@ def test_check_tells_what_a_larger_degree_costs(check):
     """One who has not ten times as long would send a density to degree 1,023."""
     auto = ["--set", "problem.manifold=sphere", "--set", "initial.modes=[[1, 0, 0.1]]"]
     density = [*auto, "--set", "representation.name=density"]
-    told = check(*density)
-    assert told["representation"] == "density, degree 64 growing to 512 as needed"
-    assert told["larger degrees"] == (
+    facts = check(*density)
+    assert facts["representation"] == "density, degree 64 growing to 512 as needed"
+    assert facts["larger degrees"] == (
         "max_degree = 1024 is allowed; a unit of time there takes ten times as long"
     )
     assert check(*auto)["characteristics"] == (
@@ -107,22 +107,22 @@ def test_check_foresees_a_failure(check, monkeypatch):
     monkeypatch.setattr("meanfield.commands.check._TRIAL_SECONDS", float("inf"))
     monkeypatch.setattr("meanfield.commands.check._LONG_TRIAL_SECONDS", float("inf"))
     fixed = "representation={name='density', max_degree=24}"
-    told = check("--set", fixed, "--set", "time.end=300")["time"]
-    assert told.startswith("the run would fail: under-resolved: spectral tail ")
+    text = check("--set", fixed, "--set", "time.end=300")["time"]
+    assert text.startswith("the run would fail: under-resolved: spectral tail ")
 
 
 @pytest.mark.slow
 def test_long_runs_are_extrapolated_by_what_is_known(check):
     """A run of hours would look like one of seconds, or atoms that reach any end like days."""
-    told = check(*PARTICLES, "representation.tokens=20", "--set", "time.end=1e6")["time"]
-    found = re.match(r"about (\S+) s at the pace of the first (\S+) %; more where", told)
-    assert float(found[1]) > 10.0 and 0.0 < float(found[2]) < 100.0
+    text = check(*PARTICLES, "representation.tokens=20", "--set", "time.end=1e6")["time"]
+    match = re.match(r"about (\S+) s at the pace of the first (\S+) %; more where", text)
+    assert float(match[1]) > 10.0 and 0.0 < float(match[2]) < 100.0
     values = ["time.end=1e5", "problem.manifold=sphere", "initial.modes=[[3, 2, 0.1]]"]
-    told = check(*[word for value in values for word in ("--set", value)])["time"]
-    found = re.match(r"about (\S+) s a unit of time as it begins; what takes over", told)
-    assert 0.0 < float(found[1]) < 10.0
-    told = check("--set", "time={spacing='log', first=1, end=1e12, save=5}")
-    assert told["time"].startswith(("about ", "more than "))
+    text = check(*[word for value in values for word in ("--set", value)])["time"]
+    match = re.match(r"about (\S+) s a unit of time as it begins; what takes over", text)
+    assert 0.0 < float(match[1]) < 10.0
+    text = check("--set", "time={spacing='log', first=1, end=1e12, save=5}")
+    assert text["time"].startswith(("about ", "more than "))
 
 
 def test_first_steps_that_take_long_are_announced(config, cli, monkeypatch):
@@ -132,8 +132,8 @@ def test_first_steps_that_take_long_are_announced(config, cli, monkeypatch):
     out = cli("check", config, "--set", "problem.strength=-1e11")
     assert "check: timing the first steps, up to 1 s\n" in cli.err
     # 1e11 steps or so: no first millionth of them in a second.
-    found = re.search(r"time +more than (\S+) s: the first \S+ s do not reach t = \S+\n", out)
-    assert float(found[1]) >= 1e6
+    match = re.search(r"time +more than (\S+) s: the first \S+ s do not reach t = \S+\n", out)
+    assert float(match[1]) >= 1e6
 
 
 def test_mistakes_are_those_of_run(config, cli):
@@ -154,9 +154,9 @@ def own(config):
 
 def test_check_executes_nothing_unasked(own, cli):
     """Checking a run file from somebody else would execute its code."""
-    told = cli.facts("check", own)
-    assert told["run file"] == f"{own}: valid, but for its Python"
-    assert told["not executed"].startswith("k.py:f: read it, then --allow-code executes it")
+    facts = cli.facts("check", own)
+    assert facts["run file"] == f"{own}: valid, but for its Python"
+    assert facts["not executed"].startswith("k.py:f: read it, then --allow-code executes it")
     assert f"{own}: valid\n" in cli("check", own, "--allow-code")
     assert f"executing the Python of {own.with_name('k.py')}\nexecuted\n" in cli.err
 
@@ -187,9 +187,9 @@ def test_layers_are_tried_one_by_one(config, cli):
         "layers = {count = 4}\nstages = [{end = 2}, {strength = -1.0}]\n"
         "initial = {name = 'normal_tokens', tokens = 3}\n"
     )
-    told = cli("check", config)
-    assert re.search(r"stages +2 stages: nothing changed until 2; flow changed\n", told)
-    assert re.search(r"saves +5\n", told) and re.search(r"time +about", told)
+    output = cli("check", config)
+    assert re.search(r"stages +2 stages: nothing changed until 2; flow changed\n", output)
+    assert re.search(r"saves +5\n", output) and re.search(r"time +about", output)
 
 
 def test_time_of_layers_is_their_number(config, cli):
@@ -210,30 +210,30 @@ def test_time_of_layers_is_their_number(config, cli):
 
 def test_check_in_python_says_what_the_command_says(check):
     """A notebook would need a run file to estimate a run."""
-    told = check(*PARTICLES, "representation.tokens=30")
+    facts = check(*PARTICLES, "representation.tokens=30")
     law = mf.perturbed_uniform([[1.0, 0.1, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, law)
-    found = mf.check(problem, until=2.0, save=5, representation="particles", tokens=30)
-    lines = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in str(found).splitlines())
-    assert told.keys() - lines.keys() == {"run file", "output"}
-    assert lines["time"].startswith("about ") and repr(found) == str(found)
-    assert lines | {"time": ""} == {name: told[name] for name in lines} | {"time": ""}
+    result = mf.check(problem, until=2.0, save=5, representation="particles", tokens=30)
+    lines = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in str(result).splitlines())
+    assert facts.keys() - lines.keys() == {"run file", "output"}
+    assert lines["time"].startswith("about ") and repr(result) == str(result)
+    assert lines | {"time": ""} == {name: facts[name] for name in lines} | {"time": ""}
     with pytest.raises(ValueError, match="tokens"):
         mf.check(problem, until=2.0, representation="density", tokens=30)
 
 
 def test_check_says_that_functions_of_time_end_hand_overs():
     """A run to clusters would end under-resolved, though "auto" was asked for."""
-    found = mf.check(mf.Problem(mf.Circle(), mf.exponential(lambda t: 4.0 + t)), 0.1, save=2)
-    told = "; no hand-over with functions of time: if clusters form, take characteristics"
-    assert found["representation"].endswith(told)
+    facts = mf.check(mf.Problem(mf.Circle(), mf.exponential(lambda t: 4.0 + t)), 0.1, save=2)
+    text = "; no hand-over with functions of time: if clusters form, take characteristics"
+    assert facts["representation"].endswith(text)
 
 
 def test_check_in_python_takes_the_arguments_of_simulate():
     """A call of `simulate` could not be checked as it is, or its slips would be another's."""
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA)
-    found = mf.check(problem, 0.1, save=2, stop=lambda time, measure: True, output="x.h5")
-    assert found["saves"] == 2 and not Path("x.h5").exists()
+    facts = mf.check(problem, 0.1, save=2, stop=lambda time, measure: True, output="x.h5")
+    assert facts["saves"] == 2 and not Path("x.h5").exists()
     assert signature(mf.check) == signature(mf.simulate)
     with pytest.raises(TypeError, match="check: until must be a number, got 'soon'"):
         mf.check(problem, "soon")

@@ -45,15 +45,15 @@ def test_json_is_one_object_with_the_study(config, tmp_path, cli):
 def test_table_shows_the_headline(config, capsys):
     """A reader would not find sizes, exponent or amplification."""
     assert compare(config) == 0
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     study = read_result(config.with_name("small-compare.h5"), "comparison")
-    assert f"{study.mean_distance[1, study.headline]:.5g}" in shown
-    assert f"exponent       {study.exponent:.4f}, 95 % confidence" in shown
-    assert "normalization  none\n" in shown and "mean W1 over that at t = 0" in shown
-    assert "> pi" in shown
-    assert "beyond pi it says nothing, of n = 20 after t = 2\n" in shown
+    assert f"{study.mean_distance[1, study.headline]:.5g}" in output
+    assert f"exponent       {study.exponent:.4f}, 95 % confidence" in output
+    assert "normalization  none\n" in output and "mean W1 over that at t = 0" in output
+    assert "> pi" in output
+    assert "beyond pi it says nothing, of n = 20 after t = 2\n" in output
     nearest = "the saved time nearest to half the onset time of n = 5"
-    assert f"scaled time    t = 4, {nearest}\n" in shown
+    assert f"scaled time    t = 4, {nearest}\n" in output
     assert compare(config, "--overwrite", "--set", "time.end=2") == 0
     half = 0.5 * study.onset_times[0]
     assert f"t = 2, {nearest}, {half:.6g}: it ends before\n" in capsys.readouterr().out
@@ -143,8 +143,8 @@ def test_mistake_is_told_before_the_study(config, options, message, refused):
 def test_end_of_the_density_is_noted(config, cli):
     """A study shorter than asked would look complete."""
     options = ("representation.max_degree=64", "time.end=60", "time.save=31")
-    given = [word for each in options for word in ("--set", each)]
-    answer = cli.json("compare", config, "--workers", 1, "--quiet", *given)
+    arguments = [word for each in options for word in ("--set", each)]
+    answer = cli.json("compare", config, "--workers", 1, "--quiet", *arguments)
     assert len(answer["times"]) < 31
     assert "the density is resolved up to" in answer["note"]
 
@@ -152,8 +152,8 @@ def test_end_of_the_density_is_noted(config, cli):
 def test_one_size_has_no_exponent(config, cli):
     """Tables would be full of nan, and JSON not be JSON."""
     one = ("compare", config, "--set", "compare.tokens=[5]", "--workers", 1, "--quiet")
-    shown = cli(*one)
-    assert "one size gives no exponent" in shown and "nan" not in shown
+    output = cli(*one)
+    assert "one size gives no exponent" in output and "nan" not in output
     assert cli.json(*one, "--resume")["exponent"] is None
 
 

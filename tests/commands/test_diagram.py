@@ -21,15 +21,15 @@ def test_file_and_json_hold_what_python_gives(tmp_path, cli):
     """Times, betas or facts would be lost on the way; a figure and `info` would fail."""
     path, figure = tmp_path / "d.h5", tmp_path / "d.png"
     words = ("diagram", *SMALL, "-o", path, "--workers", 1, "--runs", 12, "--plot", figure)
-    told = cli.json(*words, "--quiet")
-    made = mf.merging_diagram(6, 3, betas=[0.5, 2.25, 4.0], times=[0.8, 1.6, 2.4, 3.2, 4.0],
+    facts = cli.json(*words, "--quiet")
+    diagram = mf.merging_diagram(6, 3, betas=[0.5, 2.25, 4.0], times=[0.8, 1.6, 2.4, 3.2, 4.0],
                               runs=12, seed=2)  # fmt: skip
     stored = mf.load(path)
-    for each in (stored.fraction, told["fraction"]):
-        np.testing.assert_array_equal(each, made.fraction)
-    np.testing.assert_allclose(told["times"], made.times)
-    assert told["finished"] == [12, 12, 12] and told["betas"] == [0.5, 2.25, 4.0]
-    assert repr(stored) == repr(made) and figure.read_bytes().startswith(b"\x89PNG")
+    for each in (stored.fraction, facts["fraction"]):
+        np.testing.assert_array_equal(each, diagram.fraction)
+    np.testing.assert_allclose(facts["times"], diagram.times)
+    assert facts["finished"] == [12, 12, 12] and facts["betas"] == [0.5, 2.25, 4.0]
+    assert repr(stored) == repr(diagram) and figure.read_bytes().startswith(b"\x89PNG")
     assert cli.json("info", path)["kind"] == "diagram"
 
 

@@ -32,19 +32,19 @@ def assert_same(first, second):
 
 def test_table_shows_means_and_shares(config, cli):
     """A reader would not find the answer."""
-    shown = cli("ensemble", config, "--workers", 1, "--quiet")
-    made = read_result(config.with_name("small-ensemble.h5"), "ensemble")
-    assert f"{made.mean_count[1, 1]:.3f} +- {made.standard_error[1, 1]:.3f}" in shown
-    assert "share of runs with k clusters, in per cent" in shown
-    for count, share in made.distribution(0, 1).items():
-        assert f"k = {count}" in shown and f"{100 * share:.1f}" in shown
+    output = cli("ensemble", config, "--workers", 1, "--quiet")
+    result = read_result(config.with_name("small-ensemble.h5"), "ensemble")
+    assert f"{result.mean_count[1, 1]:.3f} +- {result.standard_error[1, 1]:.3f}" in output
+    assert "share of runs with k clusters, in per cent" in output
+    for count, share in result.distribution(0, 1).items():
+        assert f"k = {count}" in output and f"{100 * share:.1f}" in output
 
 
 def test_keys_of_a_run_are_said_to_be_unused(config, cli):
     """A user who set the tokens of a run would wonder why nothing changed."""
-    given = ("representation={name='particles', tokens=100}", "time.end=3.0")
+    options = ("representation={name='particles', tokens=100}", "time.end=3.0")
     words = ("ensemble", config, "--workers", 1)
-    out = cli(*words, *[word for each in given for word in ("--set", each)])
+    out = cli(*words, *[word for each in options for word in ("--set", each)])
     assert "does not use [representation] tokens and [time]: set ensemble.tokens" in cli.err
     assert "T: onset time" in out
     cli(*words, "--overwrite")
@@ -91,12 +91,12 @@ def test_everything_is_there_but_the_last_word(config):
     """An ensemble that was killed before it was called completed would be running for ever."""
     assert ensemble(config) == 0
     path = config.with_name("small-ensemble.h5")
-    made = read_result(path, "ensemble")
-    write_result(path, replace(made, attributes=made.attributes | {"status": "running"}))
+    result = read_result(path, "ensemble")
+    write_result(path, replace(result, attributes=result.attributes | {"status": "running"}))
     assert ensemble(config, "--resume") == 0
     again = read_result(path, "ensemble")
     assert again.attributes["status"] == "completed"
-    assert again.attributes["result_hash"] == made.attributes["result_hash"]
+    assert again.attributes["result_hash"] == result.attributes["result_hash"]
 
 
 @pytest.mark.parametrize(
@@ -178,15 +178,15 @@ def test_file_and_object_hold_what_the_function_finds(config, cli):
     answer = cli.json("ensemble", config, "--workers", 1, "--quiet")
     stored = read_result(config.with_name("small-ensemble.h5"), "ensemble")
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
-    made = mf.ensemble(problem, tokens=(20, 60), runs=3)
-    np.testing.assert_array_equal(stored.counts, made.counts)
-    np.testing.assert_array_equal(stored.centre, made.centre)
+    ensemble = mf.ensemble(problem, tokens=(20, 60), runs=3)
+    np.testing.assert_array_equal(stored.counts, ensemble.counts)
+    np.testing.assert_array_equal(stored.centre, ensemble.centre)
     assert (stored.attributes["status"], stored.attributes["title"]) == ("completed", "Small")
     assert (answer["tokens"], answer["runs"], answer["finished"]) == ([20, 60], 3, [3, 3])
     assert (answer["times"], answer["seed"]) == ([1.0, 2.0], 0)
     assert (answer["representation"], answer["tolerance"]) == ("particles", 1e-6)
-    assert answer["predicted_mean"] == made.predicted.tolist()
+    assert answer["predicted_mean"] == ensemble.predicted.tolist()
     for name in ("mean_count", "standard_error", "onset_times"):
-        assert answer[name] == getattr(made, name).tolist()
-    shares = {str(k): p for k, p in made.distribution(1, 0).items()}
+        assert answer[name] == getattr(ensemble, name).tolist()
+    shares = {str(k): p for k, p in ensemble.distribution(1, 0).items()}
     assert answer["distribution"][1][0] == shares

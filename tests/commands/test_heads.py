@@ -41,23 +41,23 @@ def heads(config, monkeypatch):
 @pytest.mark.slow
 def test_run_of_heads_is_told_as_what_it_is(heads, cli):
     """A figure or a table would show a kernel and rates that there are not."""
-    told = cli.facts("check", heads)
-    assert told["attention"].startswith("2 heads; beta 3, the largest")
-    assert told["normalization"] == "softmax"
-    assert told["dominant degree"].startswith("no rates: ") and told["end"] == "t = 0.5 scaled"
+    facts = cli.facts("check", heads)
+    assert facts["attention"].startswith("2 heads; beta 3, the largest")
+    assert facts["normalization"] == "softmax"
+    assert facts["dominant degree"].startswith("no rates: ") and facts["end"] == "t = 0.5 scaled"
     refused = cli.refused("check", heads, "--set", "time.unit=growth")
     assert "[time] heads move uniform itself" in refused
-    asked = load_config(heads).problem
+    problem = load_config(heads).problem
     cli("run", heads, "--quiet")
-    told = cli.facts("info", "small.h5")
-    assert (told["normalization"], told["heads"].split(";")[0]) == ("softmax", "2")
-    assert told["uniform"].startswith("no rates: ")
+    facts = cli.facts("info", "small.h5")
+    assert (facts["normalization"], facts["heads"].split(";")[0]) == ("softmax", "2")
+    assert facts["uniform"].startswith("no rates: ")
     data = cli.json("info", "small.h5")
-    known = {"heads": 2, "normalization": "softmax", "normalized": True, "beta": 3.0}
-    assert {name: data[name] for name in known} == known and data["growth_rate_max"] is None
+    expected = {"heads": 2, "normalization": "softmax", "normalized": True, "beta": 3.0}
+    assert {name: data[name] for name in expected} == expected and data["growth_rate_max"] is None
     Path("score.npy").unlink()
     run = mf.load("small.h5")
-    assert run.problem == asked and run.growth_rates.tolist() == [0.0]
+    assert run.problem == problem and run.growth_rates.tolist() == [0.0]
     cli("plot", "small.h5", "-o", "all.png")
     assert "the run has no energy" in cli.refused("plot", "small.h5", "--kind", "energy")
 
@@ -68,8 +68,8 @@ def test_run_of_heads_goes_on_with_the_same_heads_only(heads, cli):
     cli("run", heads, "--quiet")
     longer = ["--quiet", "--set", "time.end=1.0", "--set", "time.save=5"]
     np.save("score.npy", SCORE + 1e-9)
-    told = cli.refused("run", heads, *longer, "--resume")
-    assert "[[heads]] 1 score differs from that of small.h5" in told
+    message = cli.refused("run", heads, *longer, "--resume")
+    assert "[[heads]] 1 score differs from that of small.h5" in message
     np.save("score.npy", SCORE)
     cli("run", heads, *longer, "--resume")
     cli("run", heads, *longer, "-o", "whole.h5")
@@ -82,8 +82,8 @@ def test_file_of_an_earlier_version_tells_its_normalization(heads, cli):
     cli("run", heads, "--quiet", "--set", "problem.normalized=true")
     with h5py.File("small.h5", "a") as file:
         del file.attrs["heads"], file.attrs["normalization"]
-    told = cli.facts("info", "small.h5")
-    assert told["normalization"] == "softmax" and "heads" not in told
+    facts = cli.facts("info", "small.h5")
+    assert facts["normalization"] == "softmax" and "heads" not in facts
     assert mf.load("small.h5").problem.flow == mf.SA
 
 
@@ -111,8 +111,8 @@ def test_heads_of_init_work_once_they_are_no_comments(heads, cli):
 def test_compare_and_ensemble(heads, cli):
     """Tokens are compared with a density of any heads; clusters are counted on a known clock."""
     heads.write_text(heads.read_text() + "[compare]\ntokens = [5, 20]\nruns = 2\n")
-    told = cli.json("compare", heads, "--workers", 1, "--quiet")
-    assert told["growth_rate_max"] is None and told["onset_times"] == [None, None]
-    assert np.all(np.array(told["mean_distance"]) > 0)
-    cli("plot", told["output"])
+    facts = cli.json("compare", heads, "--workers", 1, "--quiet")
+    assert facts["growth_rate_max"] is None and facts["onset_times"] == [None, None]
+    assert np.all(np.array(facts["mean_distance"]) > 0)
+    cli("plot", facts["output"])
     assert "heads move uniform itself" in cli.refused("ensemble", heads, "--workers", 1)

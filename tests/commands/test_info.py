@@ -154,21 +154,21 @@ def folder(tmp_path_factory):
         output = str(path / f"{kind}.h5")
         options = [str(path / "x.toml"), "-o", output, "--workers", "1", "--quiet"]
         assert main([command, *options]) == 0
-    study, made = (
+    study, result = (
         read_result(path / "comparison.h5", "comparison"),
         read_result(path / "ensemble.h5", "ensemble"),
     )
     running = study.attributes | {"status": "running"}
-    for name, kept in (("begun", 0), ("half", 2)):
+    for name, runs in (("begun", 0), ("half", 2)):
         distances = study.distances.copy()
-        distances[:, kept:] = np.nan
+        distances[:, runs:] = np.nan
         write_result(
             path / f"comparison-{name}.h5", replace(study, distances=distances, attributes=running)
         )
-        counts = made.counts.copy()
-        counts[:, kept:] = -1
-        facts = made.attributes | {"status": "running"}
-        write_result(path / f"ensemble-{name}.h5", replace(made, counts=counts, attributes=facts))
+        counts = result.counts.copy()
+        counts[:, runs:] = -1
+        facts = result.attributes | {"status": "running"}
+        write_result(path / f"ensemble-{name}.h5", replace(result, counts=counts, attributes=facts))
     return path
 
 
@@ -194,11 +194,11 @@ def test_tables_and_object_are_those_of_the_command(folder, kind, cli):
     said = cli(*words)
     assert said.startswith("Small\n\n")
     assert cli.quiet("info", file).endswith(said.removeprefix("Small\n"))
-    told = cli.json("info", file)
-    assert (told["kind"], told["status"], told["finished"]) == (kind, "completed", [3, 3])
-    assert 'title = "Small"' in told["config"]
-    assert told["provenance"] == cli.json("info", file, "--provenance")
-    assert cli.json(*words).items() <= told.items()
+    facts = cli.json("info", file)
+    assert (facts["kind"], facts["status"], facts["finished"]) == (kind, "completed", [3, 3])
+    assert 'title = "Small"' in facts["config"]
+    assert facts["provenance"] == cli.json("info", file, "--provenance")
+    assert cli.json(*words).items() <= facts.items()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -60,5 +60,5 @@ def test_template_shows_every_section(cli):
     cli("init")
     text = Path("run.toml").read_text("utf-8")
     left_out = {"compare", "ensemble", "fluctuations"}
-    shown = {f"[{name}]" for name in {*sections.SECTION_KEYS, "initial"} - left_out}
-    assert {line for line in text.splitlines() if line.startswith("[")} == shown
+    keys = {f"[{name}]" for name in {*sections.SECTION_KEYS, "initial"} - left_out}
+    assert {line for line in text.splitlines() if line.startswith("[")} == keys

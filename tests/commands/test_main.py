@@ -32,11 +32,11 @@ def test_working_folder_that_was_deleted_is_said(tmp_path, monkeypatch, capsys):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    told = "meanfield: the working folder was deleted: change to another one.\n"
-    assert status_and_line(FileNotFoundError(2, "No such file"), monkeypatch, capsys) == (1, told)
+    text = "meanfield: the working folder was deleted: change to another one.\n"
+    assert status_and_line(FileNotFoundError(2, "No such file"), monkeypatch, capsys) == (1, text)
     monkeypatch.chdir(tmp_path)
-    told = "meanfield: output: No such file.\n"
-    assert status_and_line(FileNotFoundError(2, "No such file"), monkeypatch, capsys) == (1, told)
+    text = "meanfield: output: No such file.\n"
+    assert status_and_line(FileNotFoundError(2, "No such file"), monkeypatch, capsys) == (1, text)
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_version_and_help(cli):
 )
 def test_help_comes_however_it_is_asked_for(words, same, cli):
     """The first thing that a user tries would be a mistake."""
-    told = cli(*words)
-    assert told == cli(*same) and "Documentation: docs/commands.md" in told
+    output = cli(*words)
+    assert output == cli(*same) and "Documentation: docs/commands.md" in output
 
 
 @together("name", COMMANDS)

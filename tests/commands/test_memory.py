@@ -68,9 +68,9 @@ def test_particles_are_counted(config):
 def test_needs_are_those_of_the_representation(config, overrides, start, largest):
     """Memory would be that of another representation, or of what it never grows to."""
     loaded = asked(config, *overrides)
-    begun, grown = starting_need(loaded), largest_need(loaded)
-    assert (begun.what, grown.what) == (start, largest)
-    assert begun.size <= grown.size == largest_need(loaded).size
+    beginning, grown = starting_need(loaded), largest_need(loaded)
+    assert (beginning.what, grown.what) == (start, largest)
+    assert beginning.size <= grown.size == largest_need(loaded).size
 
 
 def test_stages_are_what_noisy_tokens_do_not_have(config):
@@ -104,9 +104,9 @@ def test_grid_of_clusters_is_counted(config, overrides, size):
     problem = loaded.problem
     state = represent(problem, loaded.options).state.nbytes
     unseen = starting_need(loaded, observed=False).size  # by comparisons
-    found = starting_need(loaded).size - memory._BASE - memory._OBSERVED * state
-    assert found == pytest.approx(size, rel=1e-5)
-    assert unseen < memory._BASE + found
+    result = starting_need(loaded).size - memory._BASE - memory._OBSERVED * state
+    assert result == pytest.approx(size, rel=1e-5)
+    assert unseen < memory._BASE + result
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ PREDICT = (
 
 def words(name, config):
     options = {"diagram": DIAGRAM, "phase": PHASE, "predict": PREDICT, "sweep": (config, *OVER)}
-    given = options.get(name, (config,))
-    return (name, *given, *(() if "--quiet" in given else ("--quiet",)))
+    arguments = options.get(name, (config,))
+    return (name, *arguments, *(() if "--quiet" in arguments else ("--quiet",)))
 
 
 STUDIES = ("compare", "ensemble", "diagram", "phase", "predict", "sweep")
@@ -48,28 +48,28 @@ def test_parts_collect_to_the_study_of_one_process(config, tmp_path, cli, name):
     ending = "" if name == "sweep" else ".h5"
     whole, path = tmp_path / f"whole{ending}", tmp_path / f"parts{ending}"
     cli(*words(name, config), "-o", whole, "--workers", 1)
-    given = (*words(name, config), "-o", path)
+    options = (*words(name, config), "-o", path)
     for part in ("3/4", "0/4", "2/4"):
-        cli(*given, "--part", part, "--workers", 1)
+        cli(*options, "--part", part, "--workers", 1)
     # Collected before all are there: what is missing is named.
-    cli(*given, "--collect", status=1)
+    cli(*options, "--collect", status=1)
     assert "missing, of parts 1 of 4" in cli.err
     assert "interrupted" in mf.load(path).attributes["status"]
-    cli(*given, "--part", "1/4", "--workers", 1)
-    cli(*given, "--part", "1/4", "--workers", 1)
-    cli(*given, "--collect")
+    cli(*options, "--part", "1/4", "--workers", 1)
+    cli(*options, "--part", "1/4", "--workers", 1)
+    cli(*options, "--collect")
     assert digest(path) == digest(whole)
-    cli(*given, "--resume")
+    cli(*options, "--resume")
     assert digest(path) == digest(whole)
 
 
 @pytest.mark.slow
 def test_more_parts_than_members(config, tmp_path, cli):
     """Tasks without a member would fail, or leave a part that cannot be collected."""
-    given = (*words("ensemble", config), "--runs", 1, "-o", tmp_path / "x.h5")
+    options = (*words("ensemble", config), "--runs", 1, "-o", tmp_path / "x.h5")
     for i in range(5):
-        cli(*given, "--part", f"{i}/5", "--workers", 1)
-    cli(*given, "--collect")
+        cli(*options, "--part", f"{i}/5", "--workers", 1)
+    cli(*options, "--collect")
     assert mf.load(tmp_path / "x.h5").finished.tolist() == [1, 1, 1]
 
 
@@ -120,9 +120,9 @@ def test_part_that_is_none_is_refused(text, environment, message):
 def test_parts_of_other_studies_are_refused(config, tmp_path, cli):
     """Results of two studies would be mixed, or results would be lost."""
     path = tmp_path / "x.h5"
-    given = (*words("ensemble", config), "-o", path, "--workers", 1)
-    assert "holds no parts" in cli.refused(*given, "--collect")
-    cli(*given, "--part", "0/2")
+    arguments = (*words("ensemble", config), "-o", path, "--workers", 1)
+    assert "holds no parts" in cli.refused(*arguments, "--collect")
+    cli(*arguments, "--part", "0/2")
     for options, message in (
         (("--part", "0/2", "--overwrite"), "delete the folder of parts"),
         (("--part", "0/2", "--plot", tmp_path / "x.png"), "leave out --plot"),
@@ -130,27 +130,27 @@ def test_parts_of_other_studies_are_refused(config, tmp_path, cli):
         (("--collect", "--runs", "9"), "[ensemble] runs differs"),
         (("--collect", "--set", "ensemble.seed=3"), "seed"),
     ):
-        assert message in cli.refused(*given, *options)
+        assert message in cli.refused(*arguments, *options)
     moved = path.with_suffix(".parts") / "1-of-2.h5"
     moved.write_bytes((path.with_suffix(".parts") / "0-of-2.h5").read_bytes())
-    assert "is part 0/2, expected part 1/2" in cli.refused(*given, "--collect")
+    assert "is part 0/2, expected part 1/2" in cli.refused(*arguments, "--collect")
     moved.unlink()
     # What one process made and the parts lack is not given up.
-    cli(*given)
-    assert "runs that the parts lack" in cli.refused(*given, "--collect")
-    cli(*given, "--collect", "--overwrite", status=1)
-    cli(*given, "--part", "2/3")
-    assert "holds parts of 2 and of 3" in cli.refused(*given, "--collect")
+    cli(*arguments)
+    assert "runs that the parts lack" in cli.refused(*arguments, "--collect")
+    cli(*arguments, "--collect", "--overwrite", status=1)
+    cli(*arguments, "--part", "2/3")
+    assert "holds parts of 2 and of 3" in cli.refused(*arguments, "--collect")
 
 
 @pytest.mark.parametrize("name", ["ensemble", "sweep"])
 def test_second_writer_is_refused(config, tmp_path, cli, name):
     """A task that is started twice, or two collects, would tear a file in two."""
     path = tmp_path / ("x" if name == "sweep" else "x.h5")
-    given = (*words(name, config), "-o", path)
-    cli(*given, "--part", "0/2", "--workers", 1)
+    options = (*words(name, config), "-o", path)
+    cli(*options, "--part", "0/2", "--workers", 1)
     folder, ending = (path / "parts", "json") if name == "sweep" else (tmp_path / "x.parts", "h5")
     with writer_lock(folder / f"0-of-2.{ending}"):
-        assert "is being written by another process" in cli.refused(*given, "--part", "0/2")
+        assert "is being written by another process" in cli.refused(*options, "--part", "0/2")
     with writer_lock(path / "sweep.json" if name == "sweep" else path):
-        assert "is being written by another process" in cli.refused(*given, "--collect")
+        assert "is being written by another process" in cli.refused(*options, "--collect")

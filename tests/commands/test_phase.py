@@ -36,18 +36,18 @@ def by_hand(problem):
 @pytest.fixture
 def study(monkeypatch):
     """The study replaced by points made by hand; the problems that it was asked for."""
-    asked = []
+    calls = []
 
     def diagram(problem_at, betas, *, progress=iter):
         branches = [SimpleNamespace(problem=problem_at(beta)) for beta in betas]
         points = [by_hand(branch.problem) for branch in progress(iter(branches))]
-        asked.extend(branch.problem for branch in branches)
-        first = asked[0]
+        calls.extend(branch.problem for branch in branches)
+        first = calls[0]
         about = (first.manifold.name, first.kernel.name, first.flow.normalized, 2.0)
         return PhaseDiagram(*about, tuple(points))
 
     monkeypatch.setattr(phase, "phase_diagram", diagram)
-    return asked
+    return calls
 
 
 @pytest.fixture
@@ -57,36 +57,36 @@ def answer(cli):
 
 def test_json_of_one_beta_is_that_of_the_paper(answer):
     """The command would find other numbers than the theory, or give them other names."""
-    found = answer(f"--manifold circle --beta 3 {FLOW}")
-    assert set(found) == KEYS | {"manifold", "kernel", "beta", "normalized"}
+    result = answer(f"--manifold circle --beta 3 {FLOW}")
+    assert set(result) == KEYS | {"manifold", "kernel", "beta", "normalized"}
     critical = mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA))
-    assert found["critical_diffusivity"] == pytest.approx(critical, rel=1e-14)
+    assert result["critical_diffusivity"] == pytest.approx(critical, rel=1e-14)
     # The digits of the reference table, computed by a solver of another kind.
     for name, share in (("transition", 0.991225571), ("saddle_node", 0.988685320)):
-        assert critical / found[f"{name}_diffusivity"] == pytest.approx(share, abs=6e-10)
-    assert found["order_parameter_at_transition"] == pytest.approx(0.48154381, abs=6e-9)
-    assert found["order"] == "discontinuous"
-    assert found["tricritical_beta"] == pytest.approx(2.446918311289, abs=1e-11)
+        assert critical / result[f"{name}_diffusivity"] == pytest.approx(share, abs=6e-10)
+    assert result["order_parameter_at_transition"] == pytest.approx(0.48154381, abs=6e-9)
+    assert result["order"] == "discontinuous"
+    assert result["tricritical_beta"] == pytest.approx(2.446918311289, abs=1e-11)
 
 
 @pytest.mark.parametrize("line", ["--beta 0", "--kernel linear --beta 3"])
 @pytest.mark.parametrize(("manifold", "d"), [("circle", 2), ("sphere", 3), ("sphere:8", 8)])
 def test_kuramoto_is_continuous_at_one_over_d(answer, manifold, d, line):
     """Zero and the linear kernel would be two problems, or have another onset than 1/d."""
-    found = answer(f"--manifold {manifold} {line} {FLOW}")
-    assert (found["kernel"], found["beta"], found["order"]) == ("linear", 0.0, "continuous")
-    assert found["critical_diffusivity"] == pytest.approx(1 / d, rel=1e-14)
-    assert found["transition_diffusivity"] == found["critical_diffusivity"]
-    assert found["saddle_node_diffusivity"] is None
-    assert found["order_parameter_at_transition"] == 0.0
+    result = answer(f"--manifold {manifold} {line} {FLOW}")
+    assert (result["kernel"], result["beta"], result["order"]) == ("linear", 0.0, "continuous")
+    assert result["critical_diffusivity"] == pytest.approx(1 / d, rel=1e-14)
+    assert result["transition_diffusivity"] == result["critical_diffusivity"]
+    assert result["saddle_node_diffusivity"] is None
+    assert result["order_parameter_at_transition"] == 0.0
 
 
 def test_normalised_transition_is_null_and_said_in_words(answer, cli):
     """A number would be given for which there is no theory, or a blank without a reason."""
     line = "--manifold sphere --beta 3 --normalized"
-    found = answer(line)
-    assert found["transition_diffusivity"] is None and found["tricritical_beta"] is None
-    assert found["order"] == "continuous"
+    result = answer(line)
+    assert result["transition_diffusivity"] is None and result["tricritical_beta"] is None
+    assert result["order"] == "continuous"
     text = cli("phase", *line.split())
     assert "transition" in text and "no free energy is known for the normalised flow" in text
 
@@ -99,12 +99,14 @@ def test_every_sphere_and_either_sign_has_an_answer(answer, line):
 
 def test_range_is_a_list_of_the_same_objects(answer, study):
     """A program could not read a range as it reads a point."""
-    found = answer(f"--manifold sphere:4 {FLOW} --beta 1 3 5")
-    assert set(found) == {"manifold", "kernel", "normalized", "tricritical_beta", "diagram"}
-    assert [point["beta"] for point in found["diagram"]] == [1.0, 1.5, 2.0, 2.5, 3.0]
+    result = answer(f"--manifold sphere:4 {FLOW} --beta 1 3 5")
+    assert set(result) == {"manifold", "kernel", "normalized", "tricritical_beta", "diagram"}
+    assert [point["beta"] for point in result["diagram"]] == [1.0, 1.5, 2.0, 2.5, 3.0]
     single = answer(f"--manifold sphere:4 {FLOW} --beta 2.5")
-    assert all(set(point) == (KEYS | {"beta"}) - {"tricritical_beta"} for point in found["diagram"])
-    assert found["diagram"][3].items() <= single.items()
+    assert all(
+        set(point) == (KEYS | {"beta"}) - {"tricritical_beta"} for point in result["diagram"]
+    )
+    assert result["diagram"][3].items() <= single.items()
     assert {problem.manifold.name for problem in study} == {"sphere:4"}
 
 
@@ -121,8 +123,8 @@ def test_range_tells_how_far_it_is(cli, study, monkeypatch):
     """A long diagram would be silent, or talk into the table."""
     monkeypatch.setattr("meanfield.commands.progress._SECONDS_BETWEEN_LINES", 0.0)
     out = cli("phase", "--manifold", "circle", FLOW, "--beta", 1, 3, 3, "--json")
-    told = [line.split(",")[:2] for line in cli.err.splitlines()]
-    assert told == [["phase: 1/3", " beta = 1"], ["phase: 2/3", " beta = 2"]]
+    text = [line.split(",")[:2] for line in cli.err.splitlines()]
+    assert text == [["phase: 1/3", " beta = 1"], ["phase: 2/3", " beta = 2"]]
     assert len(json.loads(out)["diagram"]) == 3
 
 
@@ -195,12 +197,12 @@ def test_drawn_branch_goes_beyond_the_transition(answer, monkeypatch, tmp_path):
     from meanfield.figures.draw import bifurcation
 
     drawn = []
-    monkeypatch.setattr(bifurcation, "save_bifurcation", lambda *given: drawn.extend(given))
+    monkeypatch.setattr(bifurcation, "save_bifurcation", lambda *options: drawn.extend(options))
     # An ordered state near a Dirac, and a saddle node at twenty times the critical diffusivity.
-    found = answer(f"--manifold sphere {FLOW} --beta 100 --plot {tmp_path / 'x.png'}")
+    result = answer(f"--manifold sphere {FLOW} --beta 100 --plot {tmp_path / 'x.png'}")
     branch = drawn[1]
-    assert found["order_parameter_at_transition"] > 0.99
-    assert branch.order_parameter[-1] > found["order_parameter_at_transition"]
+    assert result["order_parameter_at_transition"] > 0.99
+    assert branch.order_parameter[-1] > result["order_parameter_at_transition"]
     assert branch.free_energy[-1] < 0
 
 

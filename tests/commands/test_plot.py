@@ -52,8 +52,8 @@ def test_mistakes_are_one_line(words, line, output, cli):
 @pytest.mark.slow
 def test_study_is_drawn(tmp_path, cli):
     """Only the command that made an ensemble could draw it."""
-    found = mf.ensemble(mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA), tokens=60, runs=2)
-    write_result(tmp_path / "e.h5", found)
+    ensemble = mf.ensemble(mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA), tokens=60, runs=2)
+    write_result(tmp_path / "e.h5", ensemble)
     assert cli("plot", tmp_path / "e.h5") == f"{tmp_path / 'e.png'}\n"
     assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")
 

@@ -102,12 +102,12 @@ def test_interrupt_leaves_a_file_and_one_line(cluster, config):
         assert time.monotonic() < deadline
         time.sleep(0.2)
     process.send_signal(signal.SIGINT)
-    kept = f"{path} keeps what was finished, --resume goes on"
+    message = f"{path} keeps what was finished, --resume goes on"
     # Seconds on a machine of its own.
     lines = process.communicate(timeout=300.0)[1].splitlines()
     # The first run on a machine says that it compiles.
     assert [line for line in lines if "compiling" not in line] == [
-        f"meanfield: interrupted; {kept}"
+        f"meanfield: interrupted; {message}"
     ]
     assert process.returncode == 130
     assert "interrupted with" in read_result(path, "comparison").attributes["status"]
@@ -118,13 +118,13 @@ def test_kernels_are_compiled_before_processes_start(monkeypatch):
     """Each process would compile them, all at once."""
     from meanfield.commands import compile
 
-    seen = []
-    monkeypatch.setattr(compile, "compile_for_workers", lambda problem: seen.append(problem))
+    records = []
+    monkeypatch.setattr(compile, "compile_for_workers", lambda problem: records.append(problem))
     problem = mf.Problem(mf.Circle(), mf.exponential(1.0), mf.USA, mf.uniform())
     with pool(options("--workers", "1"), 100, problem):
-        assert seen == []
+        assert records == []
     with pool(options("--workers", "2"), 100, problem):
-        assert seen == [problem]
+        assert records == [problem]
 
 
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere(), mf.Sphere(4), mf.Euclidean(2)])

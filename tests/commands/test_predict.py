@@ -43,20 +43,20 @@ def shown(cli):
 
 def test_json_holds_both_laws(answer):
     """A program would find other names or numbers than promised."""
-    found = answer(f"{CIRCLE} --tokens 1000 --seed 4")
+    result = answer(f"{CIRCLE} --tokens 1000 --seed 4")
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
     prediction = mf.predict_clusters(problem, 1000, samples=500, seed=4)
-    assert found["dominant_degree"] == 3 and found["second_degree"] == 4
-    assert found["onset_time"] == pytest.approx(mf.onset_time(problem, 1000), rel=1e-12)
-    assert found["mean_clusters"] == pytest.approx(mf.mean_clusters(problem, 1000), rel=1e-12)
-    assert {int(k): p for k, p in found["distribution"].items()} == prediction.linear.distribution
-    assert found["standard_error"] == prediction.linear.standard_error
-    assert found["corrected"]["mean"] == 2.75 == prediction.mean_clusters
-    assert found["answer"] == prediction.answer
-    assert found["formation_time"] == prediction.formation_time > found["onset_time"]
-    assert found["corrected"]["distribution"] == {"2": 0.25, "3": 0.75}
-    assert (found["samples"], found["seed"], found["tokens"]) == (500, 4, 1000)
-    assert "message" not in found and "positions" not in found
+    assert result["dominant_degree"] == 3 and result["second_degree"] == 4
+    assert result["onset_time"] == pytest.approx(mf.onset_time(problem, 1000), rel=1e-12)
+    assert result["mean_clusters"] == pytest.approx(mf.mean_clusters(problem, 1000), rel=1e-12)
+    assert {int(k): p for k, p in result["distribution"].items()} == prediction.linear.distribution
+    assert result["standard_error"] == prediction.linear.standard_error
+    assert result["corrected"]["mean"] == 2.75 == prediction.mean_clusters
+    assert result["answer"] == prediction.answer
+    assert result["formation_time"] == prediction.formation_time > result["onset_time"]
+    assert result["corrected"]["distribution"] == {"2": 0.25, "3": 0.75}
+    assert (result["samples"], result["seed"], result["tokens"]) == (500, 4, 1000)
+    assert "message" not in result and "positions" not in result
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_json_holds_both_laws(answer):
 )
 def test_nothing_that_grows_is_said(answer, shown, line):
     """A stable uniform measure is an answer, not a mistake."""
-    found = answer(f"{line} --tokens 100")
-    assert found["dominant_degree"] is None and found["onset_time"] is None
-    assert found["mean_clusters"] == 0 and "uniform is stable" in found["message"]
+    result = answer(f"{line} --tokens 100")
+    assert result["dominant_degree"] is None and result["onset_time"] is None
+    assert result["mean_clusters"] == 0 and "uniform is stable" in result["message"]
     assert "none: uniform is stable" in shown(f"{line} --tokens 100")
 
 
@@ -100,8 +100,8 @@ def test_table_has_the_facts_and_the_rows(shown):
 def test_diffusion_has_no_corrected_law(answer, shown):
     """A law of runs that cannot be made would be an error instead of a note."""
     line = f"{CIRCLE} --tokens 100 --diffusivity 0.001"
-    found = answer(line)
-    assert found["corrected"] is None and "diffusivity = 0.001" in found["note"]
+    result = answer(line)
+    assert result["corrected"] is None and "diffusivity = 0.001" in result["note"]
     assert "note: no corrected law: its runs cannot carry diffusion" in shown(line)
 
 
@@ -117,11 +117,11 @@ def test_input_gives_positions_and_masses(answer, shown, tmp_path):
     path = tmp_path / "square.npy"
     np.save(path, np.repeat(0.5 + np.pi * np.arange(4) / 2, [3, 3, 3, 3]))
     line = f"--manifold circle --beta 8 --normalization none --samples 50 --input {path}"
-    found = answer(line)
+    result = answer(line)
     corners = 0.5 + np.pi * np.arange(-2, 2) / 2
-    assert np.sort(found["positions"]) == pytest.approx(corners, abs=1e-10)
-    assert found["dominant_positions"] == pytest.approx(corners, abs=1e-12)
-    assert (found["tokens"], found["masses"]) == (12, [0.25] * 4)
+    assert np.sort(result["positions"]) == pytest.approx(corners, abs=1e-10)
+    assert result["dominant_positions"] == pytest.approx(corners, abs=1e-12)
+    assert (result["tokens"], result["masses"]) == (12, [0.25] * 4)
     out = shown(line)
     assert "4 clusters of these tokens" in out and "0.2500" in out
     assert "the dominant degree alone: -2.6416, -1.0708, 0.5000, 2.0708" in out
@@ -132,9 +132,9 @@ def test_sphere_positions_are_vectors(answer, shown, tmp_path):
     path = tmp_path / "poles.npy"
     np.save(path, np.repeat([[0.0, 0.0, 2.0], [0.0, 0.0, -1.0]], 5, axis=0))
     line = f"--manifold sphere --beta 3 --normalization none --samples 20 --input {path}"
-    found, out = answer(line), shown(line)
-    assert np.sort(np.array(found["positions"])[:, 2]) == pytest.approx([-1.0, 1.0], abs=1e-9)
-    assert found["dominant_positions"] == []
+    result, out = answer(line), shown(line)
+    assert np.sort(np.array(result["positions"])[:, 2]) == pytest.approx([-1.0, 1.0], abs=1e-9)
+    assert result["dominant_positions"] == []
     assert "the dominant degree alone" not in out and "1.000000" in out
 
 
@@ -183,11 +183,11 @@ def test_file_of_runs_gives_the_same_prediction(cli, tmp_path, monkeypatch):
     """Runs that a file keeps would be others, or grow into others."""
     monkeypatch.undo()
     path = tmp_path / "x.h5"
-    given = ["predict", *f"{CIRCLE} --tokens 200 --workers 1".split()]
-    wanted = cli.json(*given, "--runs", 30)
+    options = ["predict", *f"{CIRCLE} --tokens 200 --workers 1".split()]
+    wanted = cli.json(*options, "--runs", 30)
     assert len(wanted["corrected"]["distribution"]) > 1 and wanted["merge_times"]
-    cli(*given, "-o", path, "--runs", 10, "--quiet")
-    assert cli.json(*given, "-o", path, "--runs", 30, "--resume", "--quiet") == wanted
+    cli(*options, "-o", path, "--runs", 10, "--quiet")
+    assert cli.json(*options, "-o", path, "--runs", 30, "--resume", "--quiet") == wanted
     assert mf.load(path).finished.tolist() == [30]
     picture = mf.load(path).plot()
     shares = [bar.get_height() for bar in picture.axes[0].patches]
@@ -196,8 +196,8 @@ def test_file_of_runs_gives_the_same_prediction(cli, tmp_path, monkeypatch):
 
 def test_files_of_runs_that_are_refused(cli, tmp_path):
     """Runs of two problems would be mixed, or a file would hold nothing."""
-    given, path = ["predict", *f"{CIRCLE} --tokens 200 --workers 1".split()], tmp_path / "x.h5"
-    cli(*given, "-o", path, "--runs", 2, "--quiet")
+    arguments, path = ["predict", *f"{CIRCLE} --tokens 200 --workers 1".split()], tmp_path / "x.h5"
+    cli(*arguments, "-o", path, "--runs", 2, "--quiet")
     for options, message in (
         (("--resume", "--runs", 1), "--runs 1 is fewer than the 2"),
         (("--resume", "--runs", 2, "--beta", 4), "has another beta"),
@@ -206,6 +206,6 @@ def test_files_of_runs_that_are_refused(cli, tmp_path):
         (("--overwrite", "--diffusivity", 0.01), "diffusi"),
         (("--overwrite", "--strength", -1), "nothing grows beyond degree 1"),
     ):
-        assert message in cli.refused(*given, "-o", path, *options)
-    assert "give -o OUT.h5" in cli.refused(*given, "--part", "0/2")
+        assert message in cli.refused(*arguments, "-o", path, *options)
+    assert "give -o OUT.h5" in cli.refused(*arguments, "--part", "0/2")
     assert mf.load(path).finished.tolist() == [2]

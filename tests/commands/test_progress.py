@@ -46,8 +46,8 @@ def test_long_silence_is_broken(capsys, monkeypatch):
         assert "work: 1/2, t = 0, 0 s" in said_until(capsys, "work: 1/2, t = 0, 0 s")
         yield 1
 
-    told = {"note": lambda item: f"t = {item}", "first_line": 1e-9}
-    assert list(progress.with_progress(stream(), 2, "work", **told)) == [0, 1]
+    options = {"note": lambda item: f"t = {item}", "first_line": 1e-9}
+    assert list(progress.with_progress(stream(), 2, "work", **options)) == [0, 1]
 
 
 def test_lines_stand_above_the_bar(capsys, monkeypatch):

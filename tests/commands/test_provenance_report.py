@@ -127,13 +127,13 @@ def test_what_another_program_has_added_is_named(folder, kind, what, tmp_path, c
     with h5py.File(path, "r+") as file:
         file[name] = [1.0, 2.0]
     # Runs are read as they are, and refused where rows are to be added.
-    words, shown, kept = ("info", path), "notes", what
+    words, text, entries = ("info", path), "notes", what
     if kind == "run":
-        words, shown, kept = ("run", folder / "x.toml", "-o", path, "--resume"), name, "dataset"
+        words, text, entries = ("run", folder / "x.toml", "-o", path, "--resume"), name, "dataset"
     said = cli.refused(*words)
-    assert f"x.h5: another program has added the {kept} {shown}, which is in the way" in said
+    assert f"x.h5: another program has added the {entries} {text}, which is in the way" in said
     with h5py.File(path, "r+") as file:
-        del file[shown]
+        del file[text]
     cli("info", path)
 
 

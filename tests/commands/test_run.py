@@ -192,8 +192,8 @@ def test_output_that_is_deleted_meanwhile_is_not_called_valid(config, cli, monke
     output = config.with_suffix(".h5")
     monkeypatch.setattr("meanfield.runs.observe", lambda *_, **__: output.unlink() or {})
     error = cli.refused("run", config, "--quiet", status=1)
-    told = f"meanfield: {output} is gone: it was moved or deleted meanwhile (stopped at t = 0, "
-    assert error.startswith(told) and "valid" not in error
+    text = f"meanfield: {output} is gone: it was moved or deleted meanwhile (stopped at t = 0, "
+    assert error.startswith(text) and "valid" not in error
     assert [path.name for path in config.parent.iterdir()] == ["small.toml"]
 
 
@@ -202,6 +202,6 @@ def test_file_of_the_user_is_not_replaced(config, command, cli):
     """A run file from somebody else, or a slip, would destroy any file."""
     notes = config.parent / "notes.h5"
     notes.write_text("mine")
-    told = f"meanfield: {notes} was not written by meanfield and is not replaced. Delete it, or"
-    assert cli.refused(command, config, "-o", notes, "--overwrite").startswith(told)
+    text = f"meanfield: {notes} was not written by meanfield and is not replaced. Delete it, or"
+    assert cli.refused(command, config, "-o", notes, "--overwrite").startswith(text)
     assert notes.read_text() == "mine"

@@ -24,75 +24,79 @@ def run(config, *options):
 def test_file_holds_what_the_function_finds(config):
     """The file would differ from the function, or change when it is read and saved again."""
     assert run(config) == 0
-    made = mf.load(config.with_suffix(".h5"))
-    assert isinstance(made, mf.Run) and made.fluctuations is not None
-    found = made.fluctuations
-    of = mf.fluctuations(made.problem, until=1.0, unit="growth", save=3, degree=2)
+    result = mf.load(config.with_suffix(".h5"))
+    assert isinstance(result, mf.Run) and result.fluctuations is not None
+    fluctuations = result.fluctuations
+    of = mf.fluctuations(result.problem, until=1.0, unit="growth", save=3, degree=2)
     for name in ("times", "limit", "covariance", "relation", "shift"):
-        np.testing.assert_allclose(getattr(found, name), getattr(of, name), rtol=1e-9, atol=1e-12)
-    assert (found.tokens, found.note, found.degree) == (500, "", 2)
+        np.testing.assert_allclose(
+            getattr(fluctuations, name), getattr(of, name), rtol=1e-9, atol=1e-12
+        )
+    assert (fluctuations.tokens, fluctuations.note, fluctuations.degree) == (500, "", 2)
     np.testing.assert_allclose(
-        found.of(lambda m: m[1].real).variance, of.of(lambda m: m[1].real).variance, rtol=1e-9
+        fluctuations.of(lambda m: m[1].real).variance,
+        of.of(lambda m: m[1].real).variance,
+        rtol=1e-9,
     )
-    np.testing.assert_allclose(found.limit, made.moments[:, :3], atol=1e-7)
+    np.testing.assert_allclose(fluctuations.limit, result.moments[:, :3], atol=1e-7)
     copy = config.with_name("copy.h5")
-    made.save(copy)
+    result.save(copy)
     again = mf.load(copy)
     assert isinstance(again, mf.Run) and again.fluctuations is not None
     np.testing.assert_allclose(
-        again.fluctuations.covariance, found.covariance, rtol=1e-14, atol=1e-14
+        again.fluctuations.covariance, fluctuations.covariance, rtol=1e-14, atol=1e-14
     )
     # Hashes of results are those of runs without them.
     assert run(config, "--overwrite", "--set", "fluctuations=") == 0
     plain = mf.load(config.with_suffix(".h5"))
     assert isinstance(plain, mf.Run) and plain.fluctuations is None
-    assert plain.attributes["result_hash"] == made.attributes["result_hash"]
+    assert plain.attributes["result_hash"] == result.attributes["result_hash"]
 
 
 @pytest.mark.slow
 def test_python_doors_have_them_too(config, tmp_path):
     """In memory, in a file, and of a run file: the same."""
-    made = mf.run(config)
-    assert made.fluctuations.tokens == 500
-    asked = {"until": 1.0, "unit": "growth", "save": 3, "fluctuations": 2, "tolerance": 1e-8}
+    result = mf.run(config)
+    assert result.fluctuations.tokens == 500
+    calls = {"until": 1.0, "unit": "growth", "save": 3, "fluctuations": 2, "tolerance": 1e-8}
     for options in ({}, {"output": tmp_path / "made.h5"}):
-        run = mf.simulate(made.problem, **asked, **options)
-        found = run.fluctuations.covariance
-        np.testing.assert_allclose(found, made.fluctuations.covariance, atol=1e-12)
+        run = mf.simulate(result.problem, **calls, **options)
+        covariance = run.fluctuations.covariance
+        np.testing.assert_allclose(covariance, result.fluctuations.covariance, atol=1e-12)
     assert np.array_equal(run.to_xarray().fluctuations_shift, run.fluctuations.shift)
     with pytest.raises(ValueError, match="degree must be at least 1"):
-        mf.simulate(made.problem, until=1.0, fluctuations=0)
+        mf.simulate(result.problem, until=1.0, fluctuations=0)
 
 
 @pytest.mark.slow
 def test_info_and_check_tell_of_them(config, cli):
     """The size before, the numbers after."""
-    told = cli("check", config, "--set", "fluctuations.max_degree=50")
-    assert "linearised, moments to degree 2; a covariance of up to 100 x 100" in told
-    assert told.rstrip().endswith("finding fluctuations comes on top")
+    facts = cli("check", config, "--set", "fluctuations.max_degree=50")
+    assert "linearised, moments to degree 2; a covariance of up to 100 x 100" in facts
+    assert facts.rstrip().endswith("finding fluctuations comes on top")
     assert run(config) == 0
     output, words = config.with_suffix(".h5"), "sizes of moments, sd with N = 500"
     assert f"fluctuations of N tokens at t = 1: {words}" in cli("info", output)
-    told, found = cli.json("info", output)["fluctuations"], stored(config)
-    assert told["tokens"] == 500 and told["resolved_until"] == 1.0
-    variance = np.diag(found.covariance[-1]).real[1:]
-    np.testing.assert_allclose(told["variance"], variance, rtol=1e-12)
-    np.testing.assert_allclose(told["shift"], np.abs(found.shift[-1, 1:]), rtol=1e-12)
+    facts, result = cli.json("info", output)["fluctuations"], stored(config)
+    assert facts["tokens"] == 500 and facts["resolved_until"] == 1.0
+    variance = np.diag(result.covariance[-1]).real[1:]
+    np.testing.assert_allclose(facts["variance"], variance, rtol=1e-12)
+    np.testing.assert_allclose(facts["shift"], np.abs(result.shift[-1, 1:]), rtol=1e-12)
 
 
 def stored(config):
-    made = mf.load(config.with_suffix(".h5"))
-    assert isinstance(made, mf.Run) and made.status == "completed"
-    return made.fluctuations
+    run = mf.load(config.with_suffix(".h5"))
+    assert isinstance(run, mf.Run) and run.status == "completed"
+    return run.fluctuations
 
 
 @pytest.mark.slow
 def test_interrupted_fluctuations_leave_a_whole_run(config, monkeypatch, capsys):
     """--resume finds them, once; of a longer run again; of other tokens without work."""
-    shown = command.with_progress
+    calls = command.with_progress
 
     def interrupted(stream, total, label, **more):
-        for item in shown(stream, total, label, **more):
+        for item in calls(stream, total, label, **more):
             yield item
             if label == "fluctuations":
                 raise KeyboardInterrupt
@@ -112,8 +116,8 @@ def test_interrupted_fluctuations_leave_a_whole_run(config, monkeypatch, capsys)
     monkeypatch.setattr(fluctuations, "fluctuations_at", None)
     more = ["--set", "time.end=1.5", "--set", "fluctuations.tokens=50"]
     assert run(config, "--resume", *more) == 0
-    known = stored(config)
-    assert known is not None and known.tokens == 50
+    expected = stored(config)
+    assert expected is not None and expected.tokens == 50
 
 
 @pytest.mark.slow
@@ -122,14 +126,14 @@ def test_run_to_clusters_says_up_to_when(config, capsys):
     options = ["--set", "time.end=4", "--set", "fluctuations.max_degree=40"]
     assert main(["run", str(config), *options]) == 0
     said = capsys.readouterr().err.splitlines()[-1]
-    found = stored(config)
-    assert found is not None and 0 < found.resolved_until < found.times[-1]
-    assert f"2 of 3 times are resolved: {found.note.split(': ', 1)[1]}" in said
-    assert np.isnan(found.covariance[-1]).all() and np.isfinite(found.covariance[1]).all()
+    result = stored(config)
+    assert result is not None and 0 < result.resolved_until < result.times[-1]
+    assert f"2 of 3 times are resolved: {result.note.split(': ', 1)[1]}" in said
+    assert np.isnan(result.covariance[-1]).all() and np.isfinite(result.covariance[1]).all()
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ("fluctuations.degree=0", "[fluctuations] degree must be at least 1, got 0."),
         ("fluctuations.degree=1000000000", "[fluctuations] the covariance of 2000000000 moments"),
@@ -140,7 +144,7 @@ def test_run_to_clusters_says_up_to_when(config, capsys):
         ("problem.mask=causal", "not for masks and frequencies."),
     ],
 )
-def test_what_has_no_fluctuations_is_refused_at_once(config, cli, changed, told):
+def test_what_has_no_fluctuations_is_refused_at_once(config, cli, changed, message):
     """After hours of a run the mistake would be found."""
-    assert told in cli.refused("run", config, "--quiet", "--set", changed)
+    assert message in cli.refused("run", config, "--quiet", "--set", changed)
     assert not config.with_suffix(".h5").exists()

@@ -39,11 +39,11 @@ def folder(tmp_path_factory):
 
 def shell(folder, line, **environment):
     """Run a line of bash in the folder; its status is that of the first command of a pipe."""
-    kept = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    entries = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     return subprocess.run(
         ["bash", "-c", line.replace("meanfield", COMMAND) + "; exit ${PIPESTATUS[0]}"],
         cwd=folder,
-        env=kept | environment,
+        env=entries | environment,
         capture_output=True,
         text=True,
         timeout=300,
@@ -111,7 +111,7 @@ def test_progress_bar_leaves_the_terminal_clean(folder, tmp_path):
     command = [sys.executable, "-m", "meanfield", "run", "run.toml", "-o", str(output)]
     process = subprocess.Popen(command, cwd=folder, stderr=end, stdout=subprocess.PIPE)
     os.close(end)
-    shown = b""
+    text = b""
     while True:
         try:
             part = os.read(terminal, 4096)
@@ -119,12 +119,12 @@ def test_progress_bar_leaves_the_terminal_clean(folder, tmp_path):
             part = b""
         if not part:
             break
-        shown += part
+        text += part
     os.close(terminal)
     assert process.communicate()[0] == b""
     assert process.returncode == 0
-    assert b"Gr\xc3\xb6\xc3\x9fe" in shown and b"/1000 [" in shown
-    assert shown.splitlines()[-1].strip().split(b"\r")[-1].startswith(str(output).encode())
+    assert b"Gr\xc3\xb6\xc3\x9fe" in text and b"/1000 [" in text
+    assert text.splitlines()[-1].strip().split(b"\r")[-1].startswith(str(output).encode())
 
 
 def test_broken_terminal_does_not_end_progress():

@@ -23,9 +23,9 @@ BETAS, FLOWS = "problem.beta=1:1.5:2", "problem.normalization=softmax,none"
 
 
 def sweep(config, folder, *options, over=(BETAS, FLOWS)):
-    given = [each for one in over for each in ("--over", one)]
+    arguments = [each for one in over for each in ("--over", one)]
     workers = [] if {"--workers", "--scheduler"} & {*options} else ["--workers", "1"]
-    command = ["sweep", str(config), *given, "-o", str(folder), "--quiet", *workers, *options]
+    command = ["sweep", str(config), *arguments, "-o", str(folder), "--quiet", *workers, *options]
     return main(command)
 
 
@@ -38,22 +38,22 @@ def test_members_are_the_runs_of_the_product(config, tmp_path, capsys):
     """A value would go to another member; arrays, table or a figure would not be the runs'."""
     folder, figure = tmp_path / "x", tmp_path / "x.png"
     assert sweep(config, folder, "--json", "--plot", str(figure)) == 0
-    told = json.loads(capsys.readouterr().out)
+    facts = json.loads(capsys.readouterr().out)
     product = [(beta, flow) for beta in (1.0, 1.5) for flow in ("softmax", "none")]
-    assert [tuple(member["overrides"].values()) for member in told["members"]] == product
-    made = mf.load(folder)
-    assert isinstance(made, Sweep) and made.shape == (2, 2)
-    assert made.names == ("beta", "normalization")
-    dataset = made.to_xarray()
+    assert [tuple(member["overrides"].values()) for member in facts["members"]] == product
+    run = mf.load(folder)
+    assert isinstance(run, Sweep) and run.shape == (2, 2)
+    assert run.names == ("beta", "normalization")
+    dataset = run.to_xarray()
     for i, (beta, flow) in enumerate(product):
         alone = mf.run(config, problem={"beta": beta, "normalization": flow})
         chosen = dataset.sel(beta=beta, normalization=flow)
         np.testing.assert_array_equal(chosen.order_parameter, alone.observables["order_parameter"])
         np.testing.assert_array_equal(chosen.clusters, alone.cluster_counts())
-        np.testing.assert_array_equal(made.runs[i].moments, alone.moments)
-        assert told["values"]["order_parameter"][i] == alone.observables["order_parameter"][-1]
+        np.testing.assert_array_equal(run.runs[i].moments, alone.moments)
+        assert facts["values"]["order_parameter"][i] == alone.observables["order_parameter"][-1]
     np.testing.assert_array_equal(dataset.time, [0.0, 1.0, 2.0])
-    assert made.run(beta=1.5, normalization="none").problem.beta == 1.5
+    assert run.run(beta=1.5, normalization="none").problem.beta == 1.5
     assert figure.read_bytes().startswith(b"\x89PNG")
     # What a run is continued by is the run file with the overrides.
     set_ = ["--set", "problem.beta=1", "--set", "problem.normalization=softmax"]
@@ -68,9 +68,9 @@ def test_lazy_dataset_reads_runs_when_they_are_computed(config, tmp_path, monkey
     folder, opened = tmp_path / "x", []
     sweep(config, folder)
     eager = mf.load_sweep(folder).to_xarray()
-    made, read = mf.load_sweep(folder), Sweep.read
-    monkeypatch.setattr(Sweep, "read", lambda *given: opened.append(1) or read(*given))
-    lazy = made.to_xarray(lazy=True)
+    result, read = mf.load_sweep(folder), Sweep.read
+    monkeypatch.setattr(Sweep, "read", lambda *options: opened.append(1) or read(*options))
+    lazy = result.to_xarray(lazy=True)
     assert lazy.sizes == eager.sizes and len(opened) == 1
     for name in eager.variables:
         np.testing.assert_array_equal(lazy[name].values, eager[name].values, name)
@@ -90,8 +90,8 @@ class Elsewhere(Executor):
         sent, done = pickle.dumps((function, args)), Future[Any]()
         assert len(sent) < 2000
         with chdir(self._folder):
-            called, given = pickle.loads(sent)
-            done.set_result(pickle.loads(pickle.dumps(called(*given))))
+            called, options = pickle.loads(sent)
+            done.set_result(pickle.loads(pickle.dumps(called(*options))))
         return done
 
 
@@ -129,10 +129,10 @@ def test_resuming_runs_what_is_missing(config, tmp_path):
             "--set", "time.save=2"]  # fmt: skip
     assert main(["run", str(config), *half, "-o", str(folder / "002.h5"), "--overwrite"]) == 0
     (folder / "003.h5").unlink()
-    kept = {n: (folder / f"{n}.h5").stat().st_mtime_ns for n in ("001", "004")}
+    entries = {n: (folder / f"{n}.h5").stat().st_mtime_ns for n in ("001", "004")}
     assert sweep(config, folder, "--resume") == 0
     assert hashes(folder) == hashes(whole)
-    assert kept == {n: (folder / f"{n}.h5").stat().st_mtime_ns for n in kept}
+    assert entries == {n: (folder / f"{n}.h5").stat().st_mtime_ns for n in entries}
     assert mf.load_sweep(folder).attributes["sessions"] == 2
 
 
@@ -154,12 +154,12 @@ def test_a_refused_sweep_leaves_the_run_file(tmp_path):
     """A sweep of a problem that is there, and may be running, would lose what it is of."""
     law = mf.perturbed_uniform([[2, 0.0, 0.2]])
     ones = [mf.Problem(mf.Circle(), mf.linear(), flow, law) for flow in (mf.USA, mf.SA)]
-    given = {"folder": tmp_path / "x", "time": {"end": 1.0, "save": 2}}
-    mf.sweep(ones[0], {"problem.strength": [1, 2]}, **given)
+    options = {"folder": tmp_path / "x", "time": {"end": 1.0, "save": 2}}
+    mf.sweep(ones[0], {"problem.strength": [1, 2]}, **options)
     before = (tmp_path / "x" / "sweep.toml").read_bytes()
-    for resume, told in ((False, "holds a sweep"), (True, r"x/sweep\.toml: .* differs")):
-        with pytest.raises(ValueError, match=told):
-            mf.sweep(ones[1], {"problem.strength": [1, 2]}, resume=resume, **given)
+    for resume, message in ((False, "holds a sweep"), (True, r"x/sweep\.toml: .* differs")):
+        with pytest.raises(ValueError, match=message):
+            mf.sweep(ones[1], {"problem.strength": [1, 2]}, resume=resume, **options)
         assert (tmp_path / "x" / "sweep.toml").read_bytes() == before
 
 
@@ -187,9 +187,9 @@ def test_members_that_end_early_stop_no_others(config, tmp_path, capsys):
     said = capsys.readouterr()
     assert "1 of 2 runs did not complete: 002.h5 under-resolved at t =" in said.err
     assert "under-resolved at t =" in said.out
-    made = mf.load_sweep(folder)
-    assert made.statuses[0] == "completed" and made.statuses[1].startswith("under-resolved")
-    dataset, last = made.to_xarray(), made.values("time")
+    result = mf.load_sweep(folder)
+    assert result.statuses[0] == "completed" and result.statuses[1].startswith("under-resolved")
+    dataset, last = result.to_xarray(), result.values("time")
     assert last[0] == 20.0 and 0.0 < last[1] < 20.0
     assert np.isnan(dataset.order_parameter.sel(strength=1, time=20.0))
     # Nothing would come out otherwise if it ran again.

@@ -19,11 +19,11 @@ BUSY = 20
 
 
 def ticks(process):
-    found = []
+    result = []
     for task in Path(f"/proc/{process}/task").iterdir():
         fields = (task / "stat").read_text().rpartition(")")[2].split()
-        found.append(int(fields[11]) + int(fields[12]))
-    return sorted(found)
+        result.append(int(fields[11]) + int(fields[12]))
+    return sorted(result)
 
 
 @pytest.mark.slow
@@ -40,20 +40,20 @@ def ticks(process):
 def test_as_many_threads_are_busy_as_were_asked_for(tmp_path, options, environment, expected):
     """A job would take cores that a queue gave to others, or leave its own idle."""
     (tmp_path / "run.toml").write_text(RUN)
-    known = {k: v for k, v in os.environ.items() if "NUM_THREADS" not in k}
+    reference = {k: v for k, v in os.environ.items() if "NUM_THREADS" not in k}
     process = subprocess.Popen(
         [sys.executable, "-m", "meanfield", "run", "run.toml", "--quiet", *options],
         cwd=tmp_path,
-        env=known | environment,
+        env=reference | environment,
         stderr=subprocess.PIPE,
     )
     try:
         deadline = time.monotonic() + 300.0
         # Until the busiest has done ten times what counts as busy, all have had their turn.
-        while (found := ticks(process.pid))[-1] < 30 * BUSY:
+        while (result := ticks(process.pid))[-1] < 30 * BUSY:
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.1)
     finally:
         process.kill()
         process.communicate()
-    assert sum(spent >= BUSY for spent in found) == expected, found
+    assert sum(spent >= BUSY for spent in result) == expected, result

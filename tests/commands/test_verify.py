@@ -16,9 +16,9 @@ def test_sound_run_passes(output, cli):
     text = cli("verify", output)
     assert text.split("\n")[0].split() == ["check", "result", "measured", "allowed"]
     assert text.splitlines()[-1].startswith("passed: ") and max(map(len, text.split("\n"))) < 80
-    found = cli.json("verify", output)
-    assert found["passed"] is True and found["failed"] == []
-    rows = {row["name"]: row for row in found["checks"]}
+    facts = cli.json("verify", output)
+    assert facts["passed"] is True and facts["failed"] == []
+    rows = {row["name"]: row for row in facts["checks"]}
     assert rows["hash"]["passed"] is True and rows["mean angle"]["passed"] is None
     assert rows["energy"]["measured"] <= rows["energy"]["allowed"]
     # The run file has no [representation] section: the usual options apply.

@@ -16,7 +16,7 @@ FEW = {"samples": 50, "corrected_samples": 2}
 
 
 def point(**changes):
-    given = {
+    options = {
         "beta": 5.0,
         "tokens": 1000,
         "dimension": 1,
@@ -27,7 +27,7 @@ def point(**changes):
         "measured": CountLaw({2: 1.0}, 2.0, 0.02, 400),
         "carrier": "particles",
     }
-    return LawPoint(**(given | changes))
+    return LawPoint(**(options | changes))
 
 
 @pytest.fixture(scope="module")
@@ -56,13 +56,13 @@ def test_sampling_distance_is_that_of_two_samples_of_one_law():
     """Noise of finite samples would be taken for an error of the law, or the other way round."""
     rng = np.random.default_rng(1)
     values, shares = np.array([2, 3, 4]), np.array([0.2, 0.5, 0.3])
-    found, expected = [], []
+    result, expected = [], []
     for _ in range(400):
         one, other = (law_of(rng.choice(values, n, p=shares)) for n in (300, 500))
-        found.append(total_variation(one.distribution, other.distribution))
+        result.append(total_variation(one.distribution, other.distribution))
         expected.append(point(corrected=one, measured=other).sampling_distance)
     # The standard error of 400 distances is 2.5 % of their mean.
-    assert np.mean(expected) == pytest.approx(np.mean(found), rel=0.08)
+    assert np.mean(expected) == pytest.approx(np.mean(result), rel=0.08)
 
 
 def test_deviation_counts_standard_errors():
@@ -107,8 +107,8 @@ def test_corrected_law_shares_no_numbers_with_the_runs(measured, monkeypatch):
     """Systems of few tokens would be the runs themselves, and agree with them for no reason."""
     seeds = []
 
-    def seen(*given):
-        seeds.append(given[3])
+    def seen(*options):
+        seeds.append(options[3])
         yield range(2), np.array([3, 3])
 
     monkeypatch.setattr("law_points.corrected_counts", seen)
@@ -121,7 +121,7 @@ def test_second_analysis_samples_nothing(measured, tmp_path, monkeypatch):
     store = tmp_path / "laws.json"
     first = law_points(PROBLEM, measured, store=store, **FEW)
 
-    def refuse(*given):
+    def refuse(*options):
         raise AssertionError("sampled again")
 
     monkeypatch.setattr("law_points.corrected_counts", refuse)
@@ -141,11 +141,13 @@ def test_stored_counts_are_those_made(tmp_path):
     """Counts would change on the way through the file, or one entry replace another."""
     store = tmp_path / "laws.json"
     for key, counts in ((1, [3, 2, 3]), (2, [7])):
-        made = stored_counts(store, {"n": key, "degrees": {1: 2.0}}, lambda c=counts: [np.array(c)])
-        assert made.tolist() == sorted(counts)
+        result = stored_counts(
+            store, {"n": key, "degrees": {1: 2.0}}, lambda c=counts: [np.array(c)]
+        )
+        assert result.tolist() == sorted(counts)
     for key, expected in ((1, [2, 3, 3]), (2, [7])):
-        found = stored_counts(store, {"n": key, "degrees": {1: 2.0}}, lambda: [])
-        assert found.tolist() == expected
+        values = stored_counts(store, {"n": key, "degrees": {1: 2.0}}, lambda: [])
+        assert values.tolist() == expected
 
 
 MISCOUNTED = [

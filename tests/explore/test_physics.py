@@ -13,29 +13,29 @@ from meanfield.explore.server import PAGES
 
 
 def messages(setting):
-    found = {}
+    result = {}
     for message in explored(setting, lambda: None, runs=2):
-        found.setdefault(message["kind"], []).append(message)
-    return found
+        result.setdefault(message["kind"], []).append(message)
+    return result
 
 
 def test_rates_are_those_of_theory():
     """Sliders would show another problem than their names say."""
-    given = {"manifold": "sphere", "beta": "7", "normalization": "none", "diffusivity": "0.01"}
+    options = {"manifold": "sphere", "beta": "7", "normalization": "none", "diffusivity": "0.01"}
     attention = mf.Attention([mf.Head()], "none", beta=7.0, diffusivity=0.01)
     problem = mf.Problem(mf.Sphere(), attention)
-    found = rates_of(setting_of(given))
-    assert found["rates"] == mf.growth_rates(problem, 12)[1:].tolist()
-    assert found["dominant"] == mf.dominant_degree(problem)
-    assert found["critical_diffusivity"] == mf.critical_diffusivity(problem)
+    result = rates_of(setting_of(options))
+    assert result["rates"] == mf.growth_rates(problem, 12)[1:].tolist()
+    assert result["dominant"] == mf.dominant_degree(problem)
+    assert result["critical_diffusivity"] == mf.critical_diffusivity(problem)
 
 
 @pytest.mark.slow
 def test_frames_are_those_of_the_run():
     """The page would show another run, or other tokens, than the package makes."""
-    found = messages(Setting(beta=4.0, tokens=30, seed=3))
+    result = messages(Setting(beta=4.0, tokens=30, seed=3))
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.SA)
-    frames = [found["begin"][0]["frame"], *(message["frame"] for message in found["frame"])]
+    frames = [result["begin"][0]["frame"], *(message["frame"] for message in result["frame"])]
     times = [frame["time"] for frame in frames]
     options = {"representation": "particles", "tokens": 30, "seed": 3, "tolerance": 1e-6}
     run = mf.simulate(problem, until=times[-1], save=times, **options)
@@ -62,7 +62,7 @@ def test_densities_have_the_colours_of_their_logarithm():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "said"),
     [
         ({"beta": "warm"}, "beta must be a number between 0.01 and 100, got 'warm'"),
         ({"tokens": "10.5"}, "tokens must be a whole number between 2 and 5000, got '10.5'"),
@@ -72,10 +72,10 @@ def test_densities_have_the_colours_of_their_logarithm():
         ({"normalization": "sinkhorn", "tokens": "2000"}, "at most 1000 tokens here, got 2000"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(given, said):
+def test_what_is_wrong_is_said_in_one_line(options, said):
     """A page would get a traceback, or a run of something else."""
     with pytest.raises(ValueError, match=re.escape(said)):
-        setting_of(given)
+        setting_of(options)
 
 
 def test_ends_of_sliders_are_in_range():
@@ -103,10 +103,10 @@ def test_laws_that_there_are_not_are_told():
 def test_a_run_that_fails_says_so(monkeypatch):
     """A density that no series resolves would look like one that is done."""
     monkeypatch.setattr("meanfield.explore.physics._SPHERE_DEGREE", 1)
-    found = messages(Setting("sphere", beta=1.0, carrier="density", length=1.0))
-    (failed,) = found["failed"]
+    result = messages(Setting("sphere", beta=1.0, carrier="density", length=1.0))
+    (failed,) = result["failed"]
     assert re.search(r"^under-resolved.*stopped at t =.*no density resolves", failed["text"])
-    assert "end" not in found
+    assert "end" not in result
 
 
 def test_a_run_ends_where_nobody_waits():
@@ -115,13 +115,13 @@ def test_a_run_ends_where_nobody_waits():
     class Gone(Exception):
         pass
 
-    seen = []
+    records = []
 
     def check():
-        if len(seen) > 3:
+        if len(records) > 3:
             raise Gone
 
     with pytest.raises(Gone):
         for message in explored(Setting(tokens=50), check):
-            seen.append(message["kind"])
-    assert "end" not in seen and len(seen) < 20
+            records.append(message["kind"])
+    assert "end" not in records and len(records) < 20

@@ -163,6 +163,6 @@ def test_ctrl_c_ends_it_as_other_commands():
         address = process.stdout.readline()
         assert address.startswith("http://127.0.0.1:")
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=300.0)
+        _, errors = process.communicate(timeout=300.0)
     assert process.returncode == 130
-    assert told.splitlines()[-1] == "meanfield: interrupted" and "Traceback" not in told
+    assert errors.splitlines()[-1] == "meanfield: interrupted" and "Traceback" not in errors

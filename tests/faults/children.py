@@ -67,12 +67,12 @@ class End:
 
     def check(self, *allowed: int) -> None:
         """An expected status, no traceback, one line at most where something is wrong."""
-        told = f"status {self.status}: {self.err[-2000:]}"
-        assert self.status in allowed, told
+        text = f"status {self.status}: {self.err[-2000:]}"
+        assert self.status in allowed, text
         assert not self.left, self.left
-        assert "Traceback" not in self.err and "Exception ignored" not in self.err, told
+        assert "Traceback" not in self.err and "Exception ignored" not in self.err, text
         if self.status > 0:
-            assert self.err.startswith("meanfield: ") and self.err.count("\n") == 1, told
+            assert self.err.startswith("meanfield: ") and self.err.count("\n") == 1, text
 
 
 @functools.cache

@@ -46,14 +46,14 @@ class Answer:
 
     def check(self, *allowed: int) -> None:
         """One clear line and an expected status, or nothing to complain of."""
-        told = f"status {self.status}: {self.err[-2000:]}"
-        assert self.status in allowed, told
-        assert "Traceback" not in self.err and "Warning" not in self.err, told
+        text = f"status {self.status}: {self.err[-2000:]}"
+        assert self.status in allowed, text
+        assert "Traceback" not in self.err and "Warning" not in self.err, text
         if self.status != 0:
             last = self.lines[-1]
-            assert last.startswith("meanfield") and last.isprintable() and len(last) < 1200, told
+            assert last.startswith("meanfield") and last.isprintable() and len(last) < 1200, text
         if self.status == 2:
-            assert len(self.lines) == 1 and self.out == "", told
+            assert len(self.lines) == 1 and self.out == "", text
 
 
 @dataclass
@@ -129,9 +129,9 @@ def _alive(process: subprocess.Popen[bytes]) -> bool:
 
 @pytest.fixture(scope="session")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
-    made = Commands(tmp_path_factory.mktemp("commands"))
-    yield made
-    assert made.stop() == b""
+    result = Commands(tmp_path_factory.mktemp("commands"))
+    yield result
+    assert result.stop() == b""
 
 
 @dataclass(frozen=True)

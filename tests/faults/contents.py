@@ -84,10 +84,10 @@ def linked(link: Callable[[str], Any]) -> Change:
 
 
 def gaps(file: h5py.File, name: str) -> None:
-    found = file[name]
-    axes = (*found.shape[:-1], 10**9)
+    result = file[name]
+    axes = (*result.shape[:-1], 10**9)
     del file[name]
-    file.create_dataset(name, axes, found.dtype, chunks=(1,) * len(axes))
+    file.create_dataset(name, axes, result.dtype, chunks=(1,) * len(axes))
 
 
 def missing(file: h5py.File, name: str) -> None:

@@ -124,8 +124,8 @@ def _ended(pid: int, fault: dict[str, Any]) -> tuple[int, int]:
         return tracing.trace(pid, fault["call"], fault.get("signal", 0), fault.get("error", 0))
     began, sent = time.monotonic(), "signal" not in fault
     while True:
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
+        result, status = os.waitpid(pid, os.WNOHANG)
+        if result:
             return status, 0
         if not sent and time.monotonic() - began >= fault["after"]:
             sent = strike(pid, fault)
@@ -187,25 +187,25 @@ def strike(pid: int, fault: dict[str, Any]) -> bool:
 
 def session(leader: int) -> dict[int, str]:
     """Processes of a session that are not dead, by their number, and their command lines."""
-    found = {}
+    result = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             state, _, _, sid = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
             if int(sid) == leader and state not in "ZX":
                 line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                found[int(entry.name)] = line
+                result[int(entry.name)] = line
         except (OSError, ValueError):
             continue
-    return found
+    return result
 
 
 def left_behind(leader: int, seconds: float = 60.0) -> list[str]:
     deadline = time.monotonic() + seconds
-    while (found := session(leader)) and time.monotonic() < deadline:
+    while (result := session(leader)) and time.monotonic() < deadline:
         time.sleep(0.02)
-    for pid in found:
+    for pid in result:
         os.kill(pid, signal.SIGKILL)
-    return list(found.values())
+    return list(result.values())
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
@@ -250,8 +250,8 @@ def answer_many(requests: list[dict[str, Any]], processes: int) -> list[tuple[in
                 os.kill(child, signal.SIGKILL)
                 due = np.inf
             running[child] = number, file, due
-            found, status = os.waitpid(child, os.WNOHANG)
-            if found:
+            result, status = os.waitpid(child, os.WNOHANG)
+            if result:
                 file.seek(0)
                 ends[number] = os.waitstatus_to_exitcode(status), file.read()
                 running.pop(child)[1].close()
@@ -274,8 +274,8 @@ def serve() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     for line in sys.stdin:
         request = json.loads(line)
-        made = answer_many(**request) if "requests" in request else answer(request)
-        answers.write(json.dumps(made) + "\n")
+        result = answer_many(**request) if "requests" in request else answer(request)
+        answers.write(json.dumps(result) + "\n")
         answers.flush()
 
 

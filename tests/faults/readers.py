@@ -27,11 +27,11 @@ DEAR = ("plot", "run --resume to a later end", "run from its last state")
 def readers(file: Any, folder: Path) -> dict[str, list[object]]:
     """Commands that read a file of this kind, where it lies in a folder as file.h5."""
     path = folder / "file.h5"
-    told: dict[str, list[object]] = {"info --provenance": ["info", path, "--provenance"]}
+    lines: dict[str, list[object]] = {"info --provenance": ["info", path, "--provenance"]}
     if file.kind != "run":
         command = {"comparison": "compare", "ensemble": "ensemble"}[file.kind]
         resume = [command, file.config, "-o", path, "--resume", "--quiet", "--workers", "1"]
-        return told | {f"{command} --resume": resume}
+        return lines | {f"{command} --resume": resume}
     run = tomllib.loads(file.config.read_text())
     again = {
         "problem": run["problem"],
@@ -40,7 +40,7 @@ def readers(file: Any, folder: Path) -> dict[str, list[object]]:
     }
     (folder / "again.toml").write_text(tomli_w.dumps(again))
     resume = ["run", file.config, "-o", path, "--resume", "--quiet"]
-    return told | {
+    return lines | {
         "info": ["info", path],
         "info --csv": ["info", path, "--csv"],
         "info --json": ["info", path, "--json"],
@@ -74,8 +74,8 @@ class Reader:
             return replace(answer, out=""), ""
         if answer.status != 0 or "later" not in name:
             return answer, ""
-        told = self.commands("info", self.path, "--provenance", "--json")
-        return answer, json.loads(told.out)["result_hash"]
+        text = self.commands("info", self.path, "--provenance", "--json")
+        return answer, json.loads(text.out)["result_hash"]
 
     def read(self, name: str, damaged: bytes, *, strict: bool = True) -> str:
         """Outcome of reading: "refused", or "right".
@@ -84,7 +84,7 @@ class Reader:
         if it were what was written.
         """
         self.path.write_bytes(damaged)
-        answer, found = self.summary(name)
+        answer, result = self.summary(name)
         answer.check(*((0, 2) if strict else (0, 1, 2)))
         left = {path.name for path in self.folder.iterdir() if ".meanfield-" in path.name}
         assert not left, left
@@ -95,7 +95,7 @@ class Reader:
         if answer.status == 1:
             return "told"
         wanted, hashed = self.expected[name]
-        right = (answer.out, found) == (wanted.out, hashed)
+        right = (answer.out, result) == (wanted.out, hashed)
         assert right or not strict, name
         return "right" if right else "taken"
 
@@ -108,10 +108,10 @@ def reader(
     only: tuple[str, ...] | None = None,
 ) -> Reader:
     """Reader that has seen the whole file with every command, but some, or with some only."""
-    made = Reader(commands, file, folder, {})
+    result = Reader(commands, file, folder, {})
     for name in only or ("load", *readers(file, folder)):
         if name not in without:
-            made.path.write_bytes(file.content)
-            made.expected[name] = made.summary(name)
-            made.expected[name][0].check(0)
-    return made
+            result.path.write_bytes(file.content)
+            result.expected[name] = result.summary(name)
+            result.expected[name][0].check(0)
+    return result

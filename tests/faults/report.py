@@ -66,7 +66,7 @@ PROMISES = """\
 
 
 def rows(lines: reporting.Lines, section: str) -> list[list[object]]:
-    found: list[list[object]] = []
+    result: list[list[object]] = []
     for what, cases in reporting.by_name(lines, section):
         ends = Counter[str]()
         for line in cases:
@@ -74,8 +74,8 @@ def rows(lines: reporting.Lines, section: str) -> list[list[object]]:
         became = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in ends.items())
         places = ", ".join(sorted({reporting.place(line) for line in cases}))
         number = sum(line["cases"] for line in cases)
-        found.append([reporting.heading(what), number, became or "survived", places])
-    return found
+        result.append([reporting.heading(what), number, became or "survived", places])
+    return result
 
 
 def page(lines: reporting.Lines, docs: Path) -> str:
@@ -87,22 +87,22 @@ def page(lines: reporting.Lines, docs: Path) -> str:
         If a line is of a section that the page does not have.
     """
     reporting.check_sections(lines, SECTIONS)
-    made = sum(line["cases"] for line in lines if "cases" in line)
+    built = sum(line["cases"] for line in lines if "cases" in line)
     result = reporting.failed_tests(lines) or "all ended as they should"
     parts = [
         "# Robustness",
         "What the package promises of its files and of its answers, and the faults that were made "
         "to see whether it keeps its word. Written by `make faults`, not edited by hand.",
         PROMISES,
-        f"{made} faults: {result}. {reporting.origin(LIBRARIES, lines)}",
+        f"{built} faults: {result}. {reporting.origin(LIBRARIES, lines)}",
     ]
     columns = {"Fault": "l", "How many": "r", "What became of them": "l", "In `tests/`": "l"}
     for section, text in SECTIONS.items():
-        found = rows(lines, section)
-        if found:
-            total = sum(int(str(row[1])) for row in found)
+        values = rows(lines, section)
+        if values:
+            total = sum(int(str(row[1])) for row in values)
             parts += [f"## {section[0].upper()}{section[1:]}", f"{text} {total} in all."]
-            parts.append(reporting.table(columns, found))
+            parts.append(reporting.table(columns, values))
     return reporting.joined(parts)
 
 

@@ -57,8 +57,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         warnings.simplefilter("always")
         try:
             if "load" in request:
-                found = described(LOADERS[request["kind"]](request["load"]))
-                print(hashlib.sha256(found.encode()).hexdigest())
+                result = described(LOADERS[request["kind"]](request["load"]))
+                print(hashlib.sha256(result.encode()).hexdigest())
                 status = 0
             else:
                 status = main(request["arguments"])

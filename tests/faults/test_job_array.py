@@ -39,9 +39,9 @@ def test_array_whose_tasks_are_killed(tmp_path, survived, name, tasks):
     (tmp_path / "run.toml").write_text(CONFIG)
     study, ending = study_of(name, tasks)
     warm(tmp_path, *study, "-o", "whole" + ending)
-    given = [*study, "-o", "array" + ending]
+    options = [*study, "-o", "array" + ending]
     chance = random.Random(41)
-    parts = [[*given, "--part", f"{i}/{tasks}"] for i in range(tasks)]
+    parts = [[*options, "--part", f"{i}/{tasks}"] for i in range(tasks)]
     # Some are started twice, next to each other. Of the others a tenth of all is killed, half of
     # these before they can do anything.
     twice = chance.sample(range(1, tasks), tasks // 20)
@@ -56,15 +56,15 @@ def test_array_whose_tasks_are_killed(tmp_path, survived, name, tasks):
     for status, said in ends:
         assert said == "" if status != 2 else "is being written by another process" in said, said
     # Two collect at once, before the killed tasks are sent again.
-    collected = many(tmp_path, [[*given, "--collect"]] * 2)
+    collected = many(tmp_path, [[*options, "--collect"]] * 2)
     for status, said in collected:
         assert status in (1, 2) and said.count("\n") == 1 and "Traceback" not in said, said
     # What is missing is said as a job array takes it.
     missing = next(said for status, said in collected if status == 1)
     again = many(tmp_path, [parts[i] for i in numbers(re.search(r"of parts (\S+) of", missing)[1])])
     assert {status for status, _ in again} == {0}, again
-    found = [status for status, _ in many(tmp_path, [[*given, "--collect"]] * 2)]
-    assert set(found) <= {0, 2} and 0 in found
+    result = [status for status, _ in many(tmp_path, [[*options, "--collect"]] * 2)]
+    assert set(result) <= {0, 2} and 0 in result
     assert digest(tmp_path / ("array" + ending)) == digest(tmp_path / ("whole" + ending))
     what = f"{name}: {tasks} tasks, {PROCESSES} at a time"
     outcomes = {"done": statuses[0], "killed": statuses[-9], "refused": statuses[2]}
@@ -83,20 +83,20 @@ def test_parts_without_room(tmp_path, survived, name):
     (tmp_path / "run.toml").write_text(CONFIG.replace("runs = 1000", "runs = 4"))
     study, ending = study_of(name, 10)
     warm(tmp_path, *study, "-o", "whole" + ending)
-    given = [*study, "-o", "array" + ending]
+    options = [*study, "-o", "array" + ending]
     ends = Counter()
     for words in (["--part", "0/2"], ["--part", "1/2"], ["--collect"]):
         # Calls are counted where the task has nothing to do but to look.
-        calls = command(tmp_path, *given, *words, call=-1).calls
+        calls = command(tmp_path, *options, *words, call=-1).calls
         for k in range(0, calls, max(1, calls // 8)):
-            end = command(tmp_path, *given, *words, call=k, error=errno.ENOSPC)
+            end = command(tmp_path, *options, *words, call=k, error=errno.ENOSPC)
             end.check(0, 1, 2)
             ends[end.status] += 1
-        command(tmp_path, *given, *words).check(0)
+        command(tmp_path, *options, *words).check(0)
     for limit in (0, 1, 4096):
-        end = command(tmp_path, *given, "--collect", limit=limit)
+        end = command(tmp_path, *options, "--collect", limit=limit)
         end.check(0, 1, 2)
         ends[end.status] += 1
-    command(tmp_path, *given, "--collect").check(0)
+    command(tmp_path, *options, "--collect").check(0)
     assert digest(tmp_path / ("array" + ending)) == digest(tmp_path / ("whole" + ending))
     survived("full disk", f"{name}: a part, and collecting", sum(ends.values()))

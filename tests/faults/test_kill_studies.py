@@ -58,19 +58,19 @@ class Study:
             return 0
         info(self.path)
         with h5py.File(self.path) as mine, h5py.File(self.folder / "reference") as theirs:
-            held = there(self.name, mine)
-            assert np.all(there(self.name, theirs)[held])
+            contents = there(self.name, mine)
+            assert np.all(there(self.name, theirs)[contents])
             for name in data(mine):
-                found, expected = mine[name][()], theirs[name][()]
-                if found.shape[: held.ndim] != held.shape:
+                result, expected = mine[name][()], theirs[name][()]
+                if result.shape[: contents.ndim] != contents.shape:
                     continue
-                if found.ndim > held.ndim:
-                    width = min(found.shape[held.ndim], expected.shape[held.ndim])
-                    assert np.isnan(expected[held][:, width:]).all()
-                    found, expected = (x[..., :width] for x in (found, expected))
-                assert np.array_equal(found[held], expected[held], equal_nan=True), name
-        assert held.sum() >= self.done, "results were lost"
-        self.done = int(held.sum())
+                if result.ndim > contents.ndim:
+                    width = min(result.shape[contents.ndim], expected.shape[contents.ndim])
+                    assert np.isnan(expected[contents][:, width:]).all()
+                    result, expected = (x[..., :width] for x in (result, expected))
+                assert np.array_equal(result[contents], expected[contents], equal_nan=True), name
+        assert contents.sum() >= self.done, "results were lost"
+        self.done = int(contents.sum())
         return self.done
 
     def begin_again(self):
@@ -102,14 +102,14 @@ def begun(folder, name, workers):
     alone = Study(name, folder, 1)
     warm(folder, *alone.arguments())
     alone.path.rename(folder / "reference")
-    made = Study(name, folder, workers)
+    study = Study(name, folder, workers)
     # Only what one process does can be counted.
-    end = command(folder, *made.arguments(), **({"call": -1} if workers == 1 else {}))
+    end = command(folder, *study.arguments(), **({"call": -1} if workers == 1 else {}))
     end.check(0)
-    made.seconds, made.calls = end.seconds, end.calls
-    made.finish()
-    made.begin_again()
-    return made
+    study.seconds, study.calls = end.seconds, end.calls
+    study.finish()
+    study.begin_again()
+    return study
 
 
 def struck(study, **fault):

@@ -12,19 +12,19 @@ from parameters import each
 from readers import DEAR, WHAT
 
 
-def count(made, some):
+def count(result, some):
     """Make some of the changes, each seen by one of the readers in turn."""
-    ends, names = Counter[str](), list(made.expected)
-    for i, (what, change) in enumerate(changes(made.file.content)):
+    ends, names = Counter[str](), list(result.expected)
+    for i, (what, change) in enumerate(changes(result.file.content)):
         if not some(i):
             continue
         try:
-            content = changed(made.file.content, change, made.path)
+            content = changed(result.file.content, change, result.path)
         except (OSError, TypeError, ValueError, RuntimeError, KeyError):
             continue  # HDF5 does not make such a file
         name = names[(7 * i + i // 31) % len(names)]
         try:
-            ends[made.read(name, content, strict=False)] += 1
+            ends[result.read(name, content, strict=False)] += 1
         except AssertionError as error:
             raise AssertionError(f"{name} after {what}: {error}") from None
     return ends
@@ -80,8 +80,8 @@ def elsewhere(kind, content, folder):
 @each("name", ["density", "comparison"], kind=["link", "virtual", "raw"])
 def test_numbers_of_another_file_are_refused(name, kind, reader, survived):
     """A checksum would vouch for numbers that it does not cover."""
-    made = reader(name, only=("load",))
-    assert made.read("load", elsewhere(kind, made.file.content, made.folder)) == "refused"
+    result = reader(name, only=("load",))
+    assert result.read("load", elsewhere(kind, result.file.content, result.folder)) == "refused"
     survived("wrong contents", "numbers in another file", 1, refused=1)
 
 
@@ -125,20 +125,22 @@ PLACES = ("nothing", "folder", "pipe", "link to nothing", "link to itself", "lin
 @pytest.mark.parametrize("name", ["density", "ensemble"])
 def test_what_is_no_file_of_ours_is_refused(name, reader, survived):
     """A wrong name would be a traceback, a hang, or a foreign file overwritten."""
-    made, cases = reader(name, *DEAR), 0
+    result, cases = reader(name, *DEAR), 0
     for kind in (*KINDS, *PLACES, *([] if os.geteuid() == 0 else ["no permission"])):
-        no_file(kind, made.path)
-        for command in made.expected:
+        no_file(kind, result.path)
+        for command in result.expected:
             # Nothing there, or nothing at the end of a link: --resume begins.
             if "resume" in command and "nothing" in kind:
                 continue
-            answer, _ = made.summary(command)
+            answer, _ = result.summary(command)
             answer.check(2)
-            assert made.path.name in answer.err
+            assert result.path.name in answer.err
             cases += 1
         if kind in KINDS:
-            assert made.path.read_bytes() == KINDS[kind]
-        (made.path.rmdir if kind == "folder" else made.path.unlink)() if kind != "nothing" else None
+            assert result.path.read_bytes() == KINDS[kind]
+        (
+            result.path.rmdir if kind == "folder" else result.path.unlink
+        )() if kind != "nothing" else None
     survived("wrong contents", "no file of the package", cases, refused=cases)
 
 
@@ -149,7 +151,7 @@ def test_what_is_no_file_of_ours_is_refused(name, reader, survived):
 )
 def test_other_format_is_refused_and_named(name, version, reader):
     """A file of a later version would be misread."""
-    made = reader(name, only=("load",))
+    result = reader(name, only=("load",))
     key = {"density": ""}.get(name, f"{name}_") + "format_version"
-    content = changed(made.file.content, lambda f: put(f["/"], key, version), made.path)
-    assert made.read("load", content) == "refused"
+    content = changed(result.file.content, lambda f: put(f["/"], key, version), result.path)
+    assert result.read("load", content) == "refused"

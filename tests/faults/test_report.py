@@ -22,8 +22,8 @@ REPORT = load_report()
 
 def line(cases, **outcomes):
     """A line as `survived` writes it."""
-    made = {"section": "damaged files", "what": "cut files", "cases": cases, "outcomes": outcomes}
-    return made | {"test": "tests/faults/test_x.py::test_x", "commit": "1234567"}
+    result = {"section": "damaged files", "what": "cut files", "cases": cases, "outcomes": outcomes}
+    return result | {"test": "tests/faults/test_x.py::test_x", "commit": "1234567"}
 
 
 def test_faults_are_written_down(survived, tmp_path, monkeypatch):

@@ -208,7 +208,7 @@ def test_terminal_that_goes_away(run, survived):
     run.begin_again()
     # Without anything on standard error the run goes on; the signal ends it as Ctrl-C does.
     assert run.go(terminal="gone", loud=True).status == 0
-    assert (found := run.look()) is not None and found.status == "completed"
+    assert (result := run.look()) is not None and result.status == "completed"
     run.begin_again()
     end = run.go(terminal="gone", loud=True, signal=signal.SIGHUP, after=0.3 * run.seconds)
     assert end.status in (130, 0) and end.err == ""

@@ -79,25 +79,25 @@ def status(folder, command, streams, buffered):
     """Run a command with its streams; its status, after a look at what it says."""
     (folder / "new.toml").unlink(missing_ok=True)
     line = f"{sys.executable} -m meanfield {COMMANDS[command]} {STREAMS[streams]}"
-    kept = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    entries = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     done = subprocess.run(
         ["bash", "-c", line + "; exit ${PIPESTATUS[0]}"],
         cwd=folder,
-        env=kept | ({} if buffered else {"PYTHONUNBUFFERED": "1"}),
+        env=entries | ({} if buffered else {"PYTHONUNBUFFERED": "1"}),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=300,
     )
-    told = f"{line}: status {done.returncode}: {done.stderr}"
-    assert "Traceback" not in done.stderr and "Exception" not in done.stderr, told
+    text = f"{line}: status {done.returncode}: {done.stderr}"
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr, text
     # An answer that could not be written is no success; one that nobody wants is.
     full = streams in ("full output", "full output and errors") and command in ANSWERS
     expected = 2 if command in WRONG else int(full)
-    assert done.returncode == expected, told
+    assert done.returncode == expected, text
     if streams == "full output" and full:
         last = done.stderr.splitlines()[-1]
-        assert last == "meanfield: output: No space left on device.", told
+        assert last == "meanfield: output: No space left on device.", text
     if command.startswith("run") and command in SILENT:
         assert load(folder / ("file.h5" if "resume" in command else "x.h5")).status == "completed"
     return done.returncode

@@ -102,15 +102,15 @@ def trace(pid: int, chosen: int, number: int = 0, error: int = 0) -> tuple[int, 
 
 def _stop(pid: int) -> tuple[int, bool]:
     """Why a child stopped, and whether it is about to change the disk."""
-    told = ctypes.create_string_buffer(88)
+    buffer = ctypes.create_string_buffer(88)
     try:
-        _request(_GET_SYSCALL_INFO, pid, len(told), told)
+        _request(_GET_SYSCALL_INFO, pid, len(buffer), buffer)
     except OSError as problem:
         if problem.errno != errno.ESRCH:
             raise
         return 0, False
-    kind, machine = struct.unpack_from("=B3xI", told)
-    call, *values = struct.unpack_from("=7Q", told, 24)
+    kind, machine = struct.unpack_from("=B3xI", buffer)
+    call, *values = struct.unpack_from("=7Q", buffer, 24)
     if kind != _ENTRY or machine not in _CHANGING:
         return kind, False
     flags = _OPENING[machine].get(call)

@@ -63,18 +63,18 @@ def atom_runs(problem):
 
 def events():
     """Events of the run made by hand."""
-    told = [
+    message = [
         Event(12.0, "hand-over", "density -> characteristics: spectral tail 1e-10 at degree 512"),
         Event(95.0, "hand-over", "characteristics -> atoms: every cluster has met"),
         Event(95.0, "note", "mass 1e-12 between clusters went to the nearest"),
     ]
-    told += [Event(95.0, "cluster", "", (i, -1), (m, np.nan)) for i, m in enumerate(MASSES[0])]
+    message += [Event(95.0, "cluster", "", (i, -1), (m, np.nan)) for i, m in enumerate(MASSES[0])]
     mass = dict(enumerate(MASSES[0]))
     for time, one, other in MERGES:
         text = f"clusters of mass {mass[one]:.4g} and {mass[other]:.4g} have met"
-        told.append(Event(time, "merge", text, (one, other), (mass[one], mass[other])))
+        message.append(Event(time, "merge", text, (one, other), (mass[one], mass[other])))
         mass[one] += mass[other]
-    return told
+    return message
 
 
 def _joined(runs):

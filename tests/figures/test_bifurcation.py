@@ -19,12 +19,12 @@ def folded(overhang, flow=mf.USA):
     With dF/dD = r^2 its free energy is overhang (2 r^4 - 8/3 r^6): 0 at r^2 = 3/4.
     """
     order = np.linspace(0.01, 1.0, 40)
-    known = np.nan if flow.normalized else 1.0
+    expected = np.nan if flow.normalized else 1.0
     branch = SimpleNamespace(
         problem=mf.Problem(mf.Circle(), mf.exponential(3.0), flow),
         values=1 + overhang * (4 * order**2 - 4 * order**4),
         order_parameter=order,
-        free_energy=known * overhang * (2 * order**4 - 8 / 3 * order**6),
+        free_energy=expected * overhang * (2 * order**4 - 8 / 3 * order**6),
         stable_within_symmetry=order**2 > 0.5,
         symmetry=AXIS,
         degree=1,
@@ -32,7 +32,7 @@ def folded(overhang, flow=mf.USA):
             SimpleNamespace(kind="bifurcation", value=1.0, order_parameter=0.0, free_energy=0.0),
             SimpleNamespace(
                 kind="saddle_node", value=1 + overhang, order_parameter=np.sqrt(0.5),
-                free_energy=known * overhang / 6,
+                free_energy=expected * overhang / 6,
             ),
         ),
     )  # fmt: skip
@@ -68,8 +68,8 @@ def marks(axes):
     }
 
 
-def panels(made):
-    return bifurcation_figure(*made).axes
+def panels(result):
+    return bifurcation_figure(*result).axes
 
 
 @pytest.mark.parametrize(("panel", "height"), [(0, np.sqrt(0.5)), (1, 0.4 / 6)])

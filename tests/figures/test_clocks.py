@@ -13,16 +13,16 @@ LAW = mf.perturbed_uniform([[2, 0.02, 0.0], [3, 0.01, 0.0]])
 
 
 def _run(**problem):
-    made = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, LAW, **problem)
-    return mf.simulate(made, until=4.0, save=5)
+    result = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, LAW, **problem)
+    return mf.simulate(result, until=4.0, save=5)
 
 
 @pytest.mark.slow
 def test_layers_have_no_growth_times_and_are_named():
     """Ten layers of step 0.1 are one unit of time: ten times the rates would be drawn."""
     run = _run(layers=mf.Layers(step=0.1, count=4))
-    shown = frame(run)
-    assert np.isnan(shown.growth_rate) and time_axis_label(shown) == "layer"
+    panel = frame(run)
+    assert np.isnan(panel.growth_rate) and time_axis_label(panel) == "layer"
     assert np.isnan(linear_prediction(run, 3)).all()
     assert "4 post layers of step 0.1" in plot(run, "density").axes[0].get_title(loc="left")
     with pytest.raises(ValueError, match="layers have another clock"):
@@ -39,8 +39,8 @@ def test_functions_of_time_have_no_growth_times():
 @pytest.mark.slow
 def test_flow_of_post_has_the_clock_of_the_flow():
     """It is the same flow."""
-    shown = frame(_run(layers=mf.Layers(step=0.0)))
-    assert shown.growth_rate > 0 and time_axis_label(shown) == "scaled time $t$"
+    panel = frame(_run(layers=mf.Layers(step=0.0)))
+    assert panel.growth_rate > 0 and time_axis_label(panel) == "scaled time $t$"
     assert np.isnan(frame(_run(layers=mf.Layers(step=0.0, placement="pre"))).growth_rate)
 
 

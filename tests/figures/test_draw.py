@@ -190,8 +190,8 @@ def test_overview_of_a_run_without_states_shows_clusters_instead():
 def test_any_title_can_be_drawn(title):
     """A long one would leave no room for the figure, half a formula be a traceback."""
     run = run_of("density")
-    told = replace(run, attributes=run.attributes | {"title": title})
-    plot(told, "energy", dpi=30).canvas.draw()
+    titled_run = replace(run, attributes=run.attributes | {"title": title})
+    plot(titled_run, "energy", dpi=30).canvas.draw()
 
 
 @pytest.mark.slow
@@ -219,11 +219,11 @@ def test_linear_prediction_ends_with_the_linear_regime():
     # Where they end they are a third above what happens, 20 to 37 % for smooth starts.
     law = mf.perturbed_uniform([[4, 0.02, 0.0], [3, 0.0, 0.01]])
     run = simulate(replace(PROBLEM, initial=law), until=60.0, save=61)
-    told = linear_prediction(run, 4)
-    drawn = np.isfinite(told)
+    prediction = linear_prediction(run, 4)
+    drawn = np.isfinite(prediction)
     assert drawn[0] and not drawn[-1] and not np.any(np.diff(drawn.astype(int)) > 0)
-    assert told[drawn].max() > 0.2
-    assert told[drawn] == pytest.approx(np.abs(run.moments[drawn, 4]), rel=0.5)
+    assert prediction[drawn].max() > 0.2
+    assert prediction[drawn] == pytest.approx(np.abs(run.moments[drawn, 4]), rel=0.5)
     bump = simulate(replace(PROBLEM, initial=mf.von_mises_fisher(2.0)), until=1.0, save=3)
     assert np.isnan(linear_prediction(bump, 1)).all()
     legends = [axes.get_legend() for axes in plot(bump, "spectrum").axes]
@@ -291,7 +291,7 @@ def test_observables_of_the_users_own_are_drawn(tmp_path):
 def test_dispersion_says_what_the_thresholds_mean():
     """The annotation would contradict `meanfield stability`, or a problem could not be drawn."""
     figure = Figure(figsize=(9.0, 9.0))
-    told = [
+    text = [
         (PROBLEM, r"degree 4 is fastest for $6.2113 < \beta < 10.2285$"),
         (mf.Problem(mf.Sphere(6), mf.exponential(9.0), mf.USA), r"degree 3 is fastest"),
         (mf.Problem(mf.Circle(), mf.linear(), mf.USA), "all decay for diffusivity > 0.5"),
@@ -301,7 +301,7 @@ def test_dispersion_says_what_the_thresholds_mean():
         ),
         (replace(PROBLEM, flow=mf.Flow("none", diffusivity=0.01)), "without diffusion"),
     ]
-    for (problem, line), axes in zip(told, figure.subplots(5, 1), strict=True):
+    for (problem, line), axes in zip(text, figure.subplots(5, 1), strict=True):
         assert line in facts(problem)[0]
         on_axes(dispersion_picture(problem), axes)
     figure.canvas.draw()
@@ -366,9 +366,9 @@ def test_limits_are_those_of_what_is_drawn():
     run = run_of("density")
     assert run.plot("energy", limits=(0.1, 0.4)).axes[0].get_ylim() == (0.1, 0.4)
     assert run.plot("spectrum", limits=(1e-4, 1.0)).axes[0].get_ylim() == (1e-4, 1.0)
-    shown = run.plot("energy", times=(5.0, 10.0), figsize=(3.0, 2.0), dpi=50)
-    assert shown.get_size_inches().tolist() == [3.0, 2.0] and shown.dpi == 50
-    assert shown.axes[0].get_xlim() == (5.0, 10.0)
+    figure = run.plot("energy", times=(5.0, 10.0), figsize=(3.0, 2.0), dpi=50)
+    assert figure.get_size_inches().tolist() == [3.0, 2.0] and figure.dpi == 50
+    assert figure.axes[0].get_xlim() == (5.0, 10.0)
 
 
 @together(

@@ -28,34 +28,34 @@ def texts(axes):
 
 def test_means_stand_over_their_sizes():
     """A curve would show another time, or another number than the mean of its runs."""
-    made = ensemble()
-    left = ensemble_figure(made).axes[0]
+    result = ensemble()
+    left = ensemble_figure(result).axes[0]
     curves = {str(c.get_label()): c.lines[0].get_data() for c in left.containers}
     assert list(curves) == ["at 1 onset time", "at 2 onset times"]
     for j, (tokens, means) in enumerate(curves.values()):
-        np.testing.assert_array_equal(tokens, made.tokens)
-        np.testing.assert_array_equal(means, made.mean_count[:, j])
+        np.testing.assert_array_equal(tokens, result.tokens)
+        np.testing.assert_array_equal(means, result.mean_count[:, j])
 
 
 def test_bars_are_shares_of_the_last_time():
     """Bars would be of an earlier time, stand over another count, or count runs not yet made."""
-    made = ensemble()
-    right = ensemble_figure(made).axes[1]
+    result = ensemble()
+    right = ensemble_figure(result).axes[1]
     bars = [c for c in right.containers if isinstance(c, BarContainer)]
     assert len(bars) == 2
     for i, container in enumerate(bars):
         places = [round(bar.get_x() + bar.get_width() / 2) for bar in container]
         heights = [bar.get_height() for bar in container]
-        assert dict(zip(places, heights, strict=True)) == made.distribution(i, 1)
+        assert dict(zip(places, heights, strict=True)) == result.distribution(i, 1)
     assert texts(right) == ["$N = 100$", "$N = 1000$"]
     assert right.get_xlabel() == "clusters at 2 onset times"
 
 
 def test_one_size_is_drawn_against_time():
     """A panel would hold a single point."""
-    made = ensemble()
+    result = ensemble()
     sized = ("tokens", "onset_times", "counts", "mass", "centre", "predicted")
-    one = replace(made, **{name: getattr(made, name)[:1] for name in sized})
+    one = replace(result, **{name: getattr(result, name)[:1] for name in sized})
     left, _ = ensemble_figure(one).axes
     assert left.get_xlabel() == "onset times" and "linear law at 1 onset time" in texts(left)
     last = {name: getattr(one, name)[:, :, -1:] for name in ("counts", "mass", "centre")}

@@ -130,16 +130,16 @@ def test_interrupted_film_leaves_nothing(tmp_path):
 )
 def test_same_run_gives_the_same_film_whose_every_frame_progress_sees(manifold, tmp_path):
     """A date or a random colour in the file would show here; the bar would stop early."""
-    seen = []
+    records = []
 
     def counted(frames, count):
-        seen.append(count)
+        records.append(count)
         for frame in frames:
-            seen.append(0)
+            records.append(0)
             yield frame
 
     save_plot(run_of(manifold), tmp_path / "a.gif", progress=counted)
-    assert seen == [3, 0, 0, 0]
+    assert records == [3, 0, 0, 0]
     animate(run_of(manifold), tmp_path / "b.gif")
     assert (tmp_path / "a.gif").read_bytes() == (tmp_path / "b.gif").read_bytes()
 
@@ -162,8 +162,8 @@ def test_mp4_gets_every_frame(tmp_path, monkeypatch):
     fake_ffmpeg(tmp_path, 'for last; do :; done; echo "$@" > "$last.args"; cat > "$last"')
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     animate(run_of("circle"), tmp_path / "film.mp4")
-    (told,) = tmp_path.glob(".film.mp4.meanfield-*.args")
-    words = told.read_text().split()
+    (file,) = tmp_path.glob(".film.mp4.meanfield-*.args")
+    words = file.read_text().split()
     width, height = map(int, words[words.index("-s") + 1].split("x"))
     assert (tmp_path / "film.mp4").stat().st_size == 4 * width * height * len(run_of("circle").time)
 

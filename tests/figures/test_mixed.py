@@ -27,15 +27,15 @@ from meanfield.spaces.label_cells import label_cells
 
 
 def atoms_alone(run):
-    kept = np.flatnonzero(np.array(run.representation) == "atoms")
+    rows = np.flatnonzero(np.array(run.representation) == "atoms")
     return replace(
         run,
-        scaled_time=run.time[kept],
-        moments=run.moments[kept],
-        observables={name: values[kept] for name, values in run.observables.items()},
-        diagnostics={name: values[kept] for name, values in run.diagnostics.items()},
-        representation=("atoms",) * len(kept),
-        measures=tuple(run.measures[i] for i in kept),
+        scaled_time=run.time[rows],
+        moments=run.moments[rows],
+        observables={name: values[rows] for name, values in run.observables.items()},
+        diagnostics={name: values[rows] for name, values in run.diagnostics.items()},
+        representation=("atoms",) * len(rows),
+        measures=tuple(run.measures[i] for i in rows),
     )
 
 
@@ -63,8 +63,10 @@ def test_film_shows_every_part(mixed):
     with style():
         film = draw_film(film_picture(mixed))
         few = replace(film, frames=film.frames[[3, 15, 22, -1]])
-        shown = {k: np.flatnonzero(film.frames == index)[0] for k, index in enumerate(few.frames)}
-        frames = list(replace(few, show=lambda k: film.show(int(shown[k]))).pixels())
+        positions = {
+            k: np.flatnonzero(film.frames == index)[0] for k, index in enumerate(few.frames)
+        }
+        frames = list(replace(few, show=lambda k: film.show(int(positions[k]))).pixels())
     pairs = zip(frames, frames[1:], strict=False)
     assert all((first != second).mean() > 0.001 for first, second in pairs)
 
@@ -112,9 +114,9 @@ def test_all_pictures_of_a_run_follow_tokens_once(mixed_circle, mixed_sphere, mo
     """An overview, a map, a globe and a film would each solve the same equation."""
     solves = []
 
-    def counted(*given, **options):
-        solves.append(given[1][1])
-        return solve_ivp(*given, **options)
+    def counted(*arguments, **options):
+        solves.append(arguments[1][1])
+        return solve_ivp(*arguments, **options)
 
     monkeypatch.setattr("scipy.integrate.solve_ivp", counted)
     # New objects, of which nothing is known yet, beside those that others have drawn.

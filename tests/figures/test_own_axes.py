@@ -78,16 +78,16 @@ CASES = {
 def test_studies_are_drawn_on_axes_of_the_user(name):
     """A panel of a figure of one's own would stay empty, or have a title that it was not given."""
     result, label = CASES[name]
-    made = result()
+    built = result()
     left, right = Figure(figsize=(10.0, 4.0)).subplots(1, 2)
-    figure = made.plot(ax=left, title="Mine")
+    figure = built.plot(ax=left, title="Mine")
     assert figure is left.figure and left.get_title() == "Mine" and left.get_title("left") == ""
     assert left.get_ylabel() == label
     assert left.has_data() or left.child_axes
     assert not right.has_data() and right.get_title() == ""
     if left.has_data():
         with pytest.raises(ValueError, match="ax holds a drawing already"):
-            made.plot(ax=left)
+            built.plot(ax=left)
 
 
 @pytest.fixture(scope="module")

@@ -95,8 +95,8 @@ def test_unknown_transition_leaves_out_its_lines(saddle):
 @pytest.mark.slow
 def test_order_of_the_points_does_not_matter():
     """A descending range would be drawn with crossing lines."""
-    made = (phase_diagram_figure(replace(DIAGRAM, points=p)).axes for p in (POINTS, POINTS[::-1]))
-    for one, other in zip(*made, strict=True):
+    result = (phase_diagram_figure(replace(DIAGRAM, points=p)).axes for p in (POINTS, POINTS[::-1]))
+    for one, other in zip(*result, strict=True):
         assert np.array_equal(one.get_lines()[0].get_xydata(), other.get_lines()[0].get_xydata())
 
 

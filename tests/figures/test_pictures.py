@@ -99,8 +99,8 @@ def test_drawing_studies_computes_nothing():
     distances, counts = np.ones((2, 3, 2)), np.array([[[3, 4], [4, 4]], [[2, 3], [3, 3]]])
     nothing, onsets = np.full((2, 2, 2, 1), np.nan), np.full(2, 0.5)
     study = ConvergenceStudy(times, tokens, distances, "W1", 1.0, onsets, attributes=sphere)
-    made = Ensemble(times, tokens, onsets, counts, nothing, nothing, onsets, sphere)
-    compared, counted = comparison_picture(study), ensemble_picture(made)
+    result = Ensemble(times, tokens, onsets, counts, nothing, nothing, onsets, sphere)
+    compared, counted = comparison_picture(study), ensemble_picture(result)
     with nothing_computed():
         draw_comparison(compared, new_figure((9.0, 8.0)))
         draw_ensemble(counted, new_figure((9.0, 8.0)))

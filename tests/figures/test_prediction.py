@@ -14,8 +14,8 @@ BETTER = CountLaw({3: 0.5, 4: 0.5}, 3.5, 0.01)
 
 
 def prediction(problem, **changes):
-    given = {"linear": LAW, "corrected": BETTER, "seed": 0} | changes
-    return ClusterPrediction(problem, 1000, **given)
+    options = {"linear": LAW, "corrected": BETTER, "seed": 0} | changes
+    return ClusterPrediction(problem, 1000, **options)
 
 
 def circle(beta, flow=mf.USA):
@@ -76,20 +76,20 @@ def test_given_tokens_get_their_potential(manifold, tmp_path):
     """Maxima or masses would be missing, or the figure fail on one manifold."""
     points = manifold.random_points(60, np.random.default_rng(2))
     problem = mf.Problem(manifold, mf.exponential(6.0), mf.USA)
-    found = mf.predict_clusters(problem, points, samples=2, corrected=False)
-    figure = found.plot()
+    prediction = mf.predict_clusters(problem, points, samples=2, corrected=False)
+    figure = prediction.plot()
     assert "random tokens" in figure.axes[1].get_xlabel()
     texts = {text.get_text() for text in figure.axes[2].texts}
-    assert {f"{mass:.2f}" for mass in found.positions.masses} <= texts
-    save_plot(found, tmp_path / "law.png")
+    assert {f"{mass:.2f}" for mass in prediction.positions.masses} <= texts
+    save_plot(prediction, tmp_path / "law.png")
     assert (tmp_path / "law.png").stat().st_size > 10_000
 
 
 def test_figure_takes_the_options_of_the_others():
     """A title would be refused here and taken elsewhere; a kind would be Python's own error."""
-    found = prediction(circle(7.0))
-    figure = found.plot(title="Mine", figsize=(8.0, 3.0), dpi=50)
+    result = prediction(circle(7.0))
+    figure = result.plot(title="Mine", figsize=(8.0, 3.0), dpi=50)
     assert figure.get_size_inches().tolist() == [8.0, 3.0]
     assert any(text.get_text() == "Mine" for axes in figure.axes for text in axes.texts)
     with pytest.raises(TypeError, match="plot: 'foo' .* is one argument too many"):
-        found.plot("foo")
+        result.plot("foo")

@@ -16,10 +16,10 @@ def test_projection_has_an_inverse(projection):
     """Dots would lie beside the colours they belong to."""
     # The table of Mollweide's angle has steps of 8e-4; errors are of their square.
     places = projection.to_plane(POINTS)
-    seen = np.isfinite(places).all(axis=1)
-    back = projection.to_sphere(*places[seen].T)
-    assert seen.sum() > 900
-    assert np.abs(back - POINTS[seen]).max() < 1e-5
+    visible = np.isfinite(places).all(axis=1)
+    back = projection.to_sphere(*places[visible].T)
+    assert visible.sum() > 900
+    assert np.abs(back - POINTS[visible]).max() < 1e-5
 
 
 def test_mollweide_map_is_that_of_matplotlib():

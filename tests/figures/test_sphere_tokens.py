@@ -70,8 +70,8 @@ def test_followed_tokens_are_those_of_a_particle_run():
     run = mf.simulate(
         replace(PROBLEM, initial=heavy), 4.0, save=17, representation="particles", tolerance=1e-10
     )
-    felt = run_interaction(run)
-    moved = followed(run, felt, tokens)
+    field = run_interaction(run)
+    moved = followed(run, field, tokens)
     exact = np.array([measure.points for measure in run.measures])
     assert SPHERE.distance(moved, exact).max() < 1e-5
     assert SPHERE.distance(exact[0], exact[-1]).max() > 0.2  # they did move
@@ -82,6 +82,6 @@ def test_tokens_whose_motion_is_unknown_are_not_drawn(what):
     """Dots would move in another field than the density."""
     run = mf.simulate(PROBLEM, until=0.5, save=2)
     assert len(tokens_of(run)[0]) == 300
-    told = {name: value for name, value in run.attributes.items() if name != "config"}
-    other = replace(run, attributes=told | what, source_problem=None)
+    attributes = {name: value for name, value in run.attributes.items() if name != "config"}
+    other = replace(run, attributes=attributes | what, source_problem=None)
     assert [len(points) for points in tokens_of(other)] == [0, 0]

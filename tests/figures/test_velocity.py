@@ -29,9 +29,9 @@ def test_heads_add_up_to_the_velocity_of_tokens():
              -0.45075210312308]  # fmt: skip
     both = [-0.48106592296827, -0.49018595754463, -0.3918290678782, -0.5679420182814,
             -0.54106245753512]  # fmt: skip
-    found = velocities(problem, measure, measure.points)
-    assert found[0] == pytest.approx(first, abs=1e-13)
-    assert found.sum(axis=0) == pytest.approx(both, abs=1e-13)
+    result = velocities(problem, measure, measure.points)
+    assert result[0] == pytest.approx(first, abs=1e-13)
+    assert result.sum(axis=0) == pytest.approx(both, abs=1e-13)
     (panel,) = velocity_picture(still(problem, representation="particles")).panels
     assert panel.heads.sum(axis=0) == pytest.approx(panel.velocity, abs=1e-15)
     assert sorted(panel.tokens) == pytest.approx(sorted([0.3, 1.1, 2.0, 2.7, 4.4 - 2 * np.pi]))

@@ -80,9 +80,9 @@ def test_points_survive_octahedral_coordinates():
 def test_differences_are_undone_where_numbers_of_points_change():
     """Atoms meet: a frame of another length is kept as it is."""
     frames = [np.int16([[30000], [5]]), np.int16([[-30000], [6]]), np.int16([[7]]), np.int16([[9]])]
-    kept = differences(frames)
+    steps = differences(frames)
     part = {"offset": 0, "counts": [2, 2, 1, 1]}
-    data = b"".join(each.tobytes() for each in kept)
+    data = b"".join(each.tobytes() for each in steps)
     for frame, back in zip(frames, summed(data, part, np.int16), strict=True):
         assert frame.ravel().tolist() == back.tolist()
 
@@ -148,9 +148,9 @@ def test_view_opens_where_clusters_form():
 @pytest.mark.slow
 def test_notebooks_get_a_page_within_a_page(sphere):
     """Escaped, and without rights."""
-    shown = sphere.view(frames=3)._repr_html_()
-    assert shown.startswith("<iframe") and 'sandbox="allow-scripts"' in shown
-    assert "<script" not in shown and "&lt;script" in shown
+    text = sphere.view(frames=3)._repr_html_()
+    assert text.startswith("<iframe") and 'sandbox="allow-scripts"' in text
+    assert "<script" not in text and "&lt;script" in text
 
 
 def test_a_title_is_text(sphere):

@@ -27,8 +27,8 @@ def test_crest_of_linear_theory_is_that_of_the_run():
     run = mf.simulate(turning(law), until=4.0, save=5)
     wave = predicted_wave(run)
     assert wave is not None and wave.order == 3 and wave.times[-1] == 4.0
-    seen = -np.angle(run.moments[-1, 3]) / 3.0
-    turns = (wave.angles[-1] - seen) * 3.0 / (2.0 * np.pi)
+    values = -np.angle(run.moments[-1, 3]) / 3.0
+    turns = (wave.angles[-1] - values) * 3.0 / (2.0 * np.pi)
     assert turns == pytest.approx(round(turns), abs=1e-4)
     assert wave.angles[-1] - wave.angles[0] == pytest.approx(4.0 * 0.5394109, abs=1e-5)
 

@@ -191,14 +191,14 @@ def test_energy_is_that_of_the_stage_at_each_time(until):
     stages = [mf.Stage(end=0.2, kernel=mf.exponential(2.0)), mf.Stage(kernel=mf.exponential(4.0))]
     law = mf.from_density([1.0, 0.2, 0.1])
     problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, law, stages=stages)
-    seen = mf.simulate(problem, until, save=2, tolerance=1e-12).observables["energy"][-1]
+    records = mf.simulate(problem, until, save=2, tolerance=1e-12).observables["energy"][-1]
     degree = problem.kernel_degree
-    found = mf.fluctuations(problem, until=until, save=2, degree=degree).of("energy")
+    result = mf.fluctuations(problem, until=until, save=2, degree=degree).of("energy")
     influence = mf.influence(problem, "energy", until=until)
     slopes = mf.gradient(lambda p: problem, [1.0], "energy", until=until)
-    for value in (found.limit[-1], influence.values[0], slopes.value):
-        np.testing.assert_allclose(value, seen, rtol=1e-9)
-    np.testing.assert_allclose(influence.variances, found.variance[-1:], rtol=1e-7)
+    for value in (result.limit[-1], influence.values[0], slopes.value):
+        np.testing.assert_allclose(value, records, rtol=1e-9)
+    np.testing.assert_allclose(influence.variances, result.variance[-1:], rtol=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -213,24 +213,26 @@ def test_observables_that_bend_within_a_hundredth(observable, first, second):
     """Differences as coarse as beside moments of order one would be other numbers."""
     law = mf.perturbed_uniform([[3, 0.02, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, law)
-    found = mf.fluctuations(problem, until=0.5, save=2)
-    told, x = found.of(observable), found.limit[-1][3].real
-    shift = found.shift[-1, 3].real
-    variance = (found.covariance + found.relation)[-1, 3, 3].real / 2
-    np.testing.assert_allclose(told.variance[-1], first(x) ** 2 * variance, rtol=1e-7)
+    fluctuations = mf.fluctuations(problem, until=0.5, save=2)
+    statistics, x = fluctuations.of(observable), fluctuations.limit[-1][3].real
+    shift = fluctuations.shift[-1, 3].real
+    variance = (fluctuations.covariance + fluctuations.relation)[-1, 3, 3].real / 2
+    np.testing.assert_allclose(statistics.variance[-1], first(x) ** 2 * variance, rtol=1e-7)
     expected = first(x) * shift + second(x) * variance / 2
-    np.testing.assert_allclose(told.shift[-1], expected, rtol=1e-5)
+    np.testing.assert_allclose(statistics.shift[-1], expected, rtol=1e-5)
 
 
 def test_kinks_at_the_limit_are_refused():
     """The size of a mode that the limit has not is no normal number at all."""
-    found = mf.fluctuations(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA), until=0.5, save=2)
+    fluctuations = mf.fluctuations(
+        mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA), until=0.5, save=2
+    )
     with pytest.raises(ValueError, match="no first derivatives"):
-        found.of(lambda m: abs(m[2]))
+        fluctuations.of(lambda m: abs(m[2]))
     with pytest.raises(ValueError, match="no second derivatives"):
-        found.of(lambda m: abs(m[2]) ** 1.5)
+        fluctuations.of(lambda m: abs(m[2]) ** 1.5)
     with pytest.raises(ValueError, match="than the 5 moments"):
-        found.of(lambda m: m[7].real)
+        fluctuations.of(lambda m: m[7].real)
 
 
 @pytest.mark.slow
@@ -238,10 +240,10 @@ def test_no_tolerance_lets_unresolved_influence_through():
     """Tails are shares: one that may be 1 bounds nothing, and C was wrong by 1e-3."""
     law = mf.perturbed_uniform([[2, 0.3, 0.0], [3, 0.2, 0.1]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, law)
-    found = mf.fluctuations(problem, until=2.5, save=2, tolerance=1e-4)
+    fluctuations = mf.fluctuations(problem, until=2.5, save=2, tolerance=1e-4)
     fine = mf.fluctuations(problem, until=2.5, save=2, tolerance=1e-8)
-    assert found.tail < 1e-2
-    np.testing.assert_allclose(found.variance_by_degree, fine.variance_by_degree, rtol=2e-4)
+    assert fluctuations.tail < 1e-2
+    np.testing.assert_allclose(fluctuations.variance_by_degree, fine.variance_by_degree, rtol=2e-4)
     with pytest.raises(ValueError, match="time 0 alone"):
         mf.fluctuations(problem, until=1.0, save=[0.0])
 
@@ -251,16 +253,18 @@ def test_no_tolerance_lets_unresolved_influence_through():
 def test_fluctuations_come_back_from_their_file(manifold: Any, tmp_path: Path) -> None:
     """A covariance that took minutes would be found again for another figure."""
     problem = mf.Problem(manifold, mf.exponential(beta=4.0), mf.SA)
-    made = mf.fluctuations(problem, until=1.0, save=2, degree=2, tokens=50)
-    made.save(tmp_path / "made.h5")
+    fluctuations = mf.fluctuations(problem, until=1.0, save=2, degree=2, tokens=50)
+    fluctuations.save(tmp_path / "made.h5")
     back = mf.load(tmp_path / "made.h5")
     assert isinstance(back, mf.Fluctuations) and (back.tokens, back.degree) == (50, 2)
-    assert str(back) == str(made) and repr(back) == repr(made)
-    assert "<table>" in back._repr_html_() and list(dict(back.table())) == list(made.columns)
+    assert str(back) == str(fluctuations) and repr(back) == repr(fluctuations)
+    assert "<table>" in back._repr_html_() and list(dict(back.table())) == list(
+        fluctuations.columns
+    )
     for name in ("limit", "shift", "covariance", "relation", "variance_by_degree"):
-        np.testing.assert_allclose(getattr(back, name), getattr(made, name), atol=1e-14)
+        np.testing.assert_allclose(getattr(back, name), getattr(fluctuations, name), atol=1e-14)
     assert (back.problem.kernel, back.problem.flow) == (problem.kernel, problem.flow)
-    without = replace(made, tokens=None)
+    without = replace(fluctuations, tokens=None)
     without.save(tmp_path / "made.h5", overwrite=True)
     assert mf.load(tmp_path / "made.h5").tokens is None
     pytest.importorskip("xarray")
@@ -286,8 +290,8 @@ def test_stages_in_paper_time_come_back_from_their_file(tmp_path):
     """The energy was taken under the other stage, and differed by a third."""
     stages = [mf.Stage(end=0.3), mf.Stage(kernel=mf.exponential(beta=1.0))]
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA, stages=stages)
-    made = mf.fluctuations(problem, until=0.5, save=3, unit="paper", tokens=100, degree=20)
-    made.save(tmp_path / "made.h5")
-    back, energy = mf.load(tmp_path / "made.h5").of("energy"), made.of("energy")
+    fluctuations = mf.fluctuations(problem, until=0.5, save=3, unit="paper", tokens=100, degree=20)
+    fluctuations.save(tmp_path / "made.h5")
+    back, energy = mf.load(tmp_path / "made.h5").of("energy"), fluctuations.of("energy")
     for name in ("limit", "shift", "variance"):
         np.testing.assert_allclose(getattr(back, name), getattr(energy, name), atol=1e-13)

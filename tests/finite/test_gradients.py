@@ -69,7 +69,7 @@ def zonal_sphere(p):
 )
 def test_every_parameter_against_differences_of_runs(problem, at, until, unit, degree):
     """Runs of another stepping, differences of order six: their error is some 1e-10."""
-    found = mf.gradient(problem, at, squared, until=until, unit=unit, degree=degree,
+    gradient = mf.gradient(problem, at, squared, until=until, unit=unit, degree=degree,
                         tolerance=1e-12)  # fmt: skip
 
     def run(p):
@@ -85,8 +85,8 @@ def test_every_parameter_against_differences_of_runs(problem, at, until, unit, d
         weight * (run(p + n * 1e-2 * direction) - run(p - n * 1e-2 * direction)) / 1e-2
         for n, weight in WEIGHTS.items()
     )
-    np.testing.assert_allclose(found.gradient @ direction, slope, rtol=1e-8)
-    np.testing.assert_allclose(found.value, run(p), rtol=1e-10)
+    np.testing.assert_allclose(gradient.gradient @ direction, slope, rtol=1e-8)
+    np.testing.assert_allclose(gradient.value, run(p), rtol=1e-10)
 
 
 def test_the_initial_density_alone_is_what_influence_has():
@@ -96,18 +96,18 @@ def test_the_initial_density_alone_is_what_influence_has():
         law = mf.from_density([1.0, 0.25, -0.1j, p[0]])
         return mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA, law)
 
-    found = mf.gradient(problem, [0.05], squared, until=1.0)
+    gradient = mf.gradient(problem, [0.05], squared, until=1.0)
     psi = mf.influence(problem(np.array([0.05])), squared, until=1.0)
-    np.testing.assert_allclose(found.gradient, [2 * psi.coefficients[0, 3].real], rtol=1e-12)
+    np.testing.assert_allclose(gradient.gradient, [2 * psi.coefficients[0, 3].real], rtol=1e-12)
 
 
 @pytest.mark.slow
 def test_energy_depends_on_parameters_by_itself():
     """Uniform stays: the energy of its kernel is all that beta changes."""
-    found = mf.gradient(beta_alone, [2.0], "energy", until=0.5)
+    gradient = mf.gradient(beta_alone, [2.0], "energy", until=0.5)
     up, down = (mf.gradient(beta_alone, [b], "energy", until=0.5).value for b in (2.001, 1.999))
-    np.testing.assert_allclose(found.gradient, (up - down) / 2e-3, rtol=1e-5)
-    assert abs(found.gradient[0]) > 0.01
+    np.testing.assert_allclose(gradient.gradient, (up - down) / 2e-3, rtol=1e-5)
+    assert abs(gradient.gradient[0]) > 0.01
 
 
 @together(
@@ -150,10 +150,10 @@ def test_clocks_that_change_hands_have_derivatives_in_paper_time():
         run = mf.simulate(clocked(np.array([p, 3.0])), 0.05, save=2, unit="paper", tolerance=1e-13)
         return float(run.moments[-1, 3].real)
 
-    found = mf.gradient(clocked, [3.0, 3.0], lambda m: m[3].real, until=0.05, unit="paper")
+    gradient = mf.gradient(clocked, [3.0, 3.0], lambda m: m[3].real, until=0.05, unit="paper")
     h = 2e-3
     slope = (8 * (second(3 + h) - second(3 - h)) - second(3 + 2 * h) + second(3 - 2 * h)) / (12 * h)
-    np.testing.assert_allclose(found.gradient[0], slope, rtol=1e-6)
+    np.testing.assert_allclose(gradient.gradient[0], slope, rtol=1e-6)
 
 
 @pytest.mark.parametrize("end", [0.3, 0.2985])

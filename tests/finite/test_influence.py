@@ -44,8 +44,8 @@ def test_zonal_moments_of_the_sphere():
     problem = mf.Problem(mf.Sphere(), mf.exponential(beta=5.0), mf.USA, law)
     legendre = [partial(zonal, degree) for degree in range(1, 5)]
     psi = mf.influence(problem, legendre, until=0.1 * np.exp(5.0))
-    known = [0.86139, 1.27361, 1.04852, 0.51828]
-    np.testing.assert_allclose(psi.variances, known, rtol=1e-5)
+    expected = [0.86139, 1.27361, 1.04852, 0.51828]
+    np.testing.assert_allclose(psi.variances, expected, rtol=1e-5)
     np.testing.assert_allclose(psi.covariance[0, 1:3], [0.0453308, 0.0031776], rtol=3e-5)
 
 
@@ -114,5 +114,5 @@ def test_bad_observables_are_told():
 def test_influence_functions_print_in_one_line():
     """Arrays would be printed in place of time and degree."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.SA, LAW)
-    found = mf.influence(problem, ["energy", lambda m: m[1].real], until=1.0, degree=48)
-    assert repr(found) == "Influence(2 observables at t = 1, degree 48)"
+    influence = mf.influence(problem, ["energy", lambda m: m[1].real], until=1.0, degree=48)
+    assert repr(influence) == "Influence(2 observables at t = 1, degree 48)"

@@ -43,12 +43,12 @@ def interpreted() -> Iterator[None]:
         sys.modules.update(compiled)
 
 
-def _same(found: Any, expected: Any, **tolerance: float) -> None:
+def _same(result: Any, expected: Any, **tolerance: float) -> None:
     if isinstance(expected, tuple):
-        for one, other in zip(found, expected, strict=True):
+        for one, other in zip(result, expected, strict=True):
             _same(one, other, **tolerance)
     else:
-        np.testing.assert_allclose(found, expected, **tolerance)
+        np.testing.assert_allclose(result, expected, **tolerance)
 
 
 def _call(function: str | Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -71,7 +71,7 @@ def agree() -> Callable[..., None]:
     ) -> None:
         expected = _call(function, args)
         with interpreted():
-            found = _call(function, args)
-        _same(found, expected, rtol=rtol, atol=atol)
+            result = _call(function, args)
+        _same(result, expected, rtol=rtol, atol=atol)
 
     return check

@@ -25,8 +25,8 @@ def _distance(manifold: str, first: tuple, second: tuple, p: int, cost: str):  #
 
     place = getattr(mf, manifold)()
     measures = [getattr(mf, kind)(place, *args) for kind, *args in (first, second)]
-    found = mf.wasserstein(*measures, p=p, cost=cost)
-    return found if manifold == "Circle" else (found.lower, found.value, found.upper)
+    distance = mf.wasserstein(*measures, p=p, cost=cost)
+    return distance if manifold == "Circle" else (distance.lower, distance.value, distance.upper)
 
 
 PAIRS = [
@@ -78,8 +78,8 @@ def test_pieces_outside_a_window(agree):
 
     points = np.array([1.0, 1.0, 2.5, 6.0])
     rows = local_polynomials(np.array([1.0, 0.3 - 0.2j, 0.1j]))
-    kept = np.empty((len(points) + len(rows), 7))
-    args = (points, np.zeros(0), rows, 1.0, -0.05, 0.05, kept)
+    values = np.empty((len(points) + len(rows), 7))
+    args = (points, np.zeros(0), rows, 1.0, -0.05, 0.05, values)
     agree("transport.circle.w1:_sort_out", *args, atol=1e-15)
 
 

@@ -158,7 +158,7 @@ def test_mixture_refuses_means_that_are_nowhere(mean):
 @pytest.mark.parametrize("kind", ["points", "weights", "density", "modes", "mixture"])
 def test_laws_keep_what_they_were_given(kind):
     """Reusing an array would change a law that is built later."""
-    given = {
+    options = {
         "points": np.array([0.5, 1.0]),
         "weights": np.array([0.5, 0.5]),
         "density": np.array([1.0, 0.1 + 0j]),
@@ -171,9 +171,9 @@ def test_laws_keep_what_they_were_given(kind):
         "density": mf.from_density,
         "modes": mf.perturbed_uniform,
         "mixture": mf.mixture,
-    }[kind](given)
+    }[kind](options)
     moments = law.build(mf.Circle()).moments(3)
-    (given if isinstance(given, np.ndarray) else given[0])[1] = 0.3
+    (options if isinstance(options, np.ndarray) else options[0])[1] = 0.3
     assert np.array_equal(law.build(mf.Circle()).moments(3), moments)
 
 

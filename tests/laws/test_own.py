@@ -40,19 +40,19 @@ def ripple(theta: Any) -> Any:
 def test_function_is_exact(space, kappa, cosine, mean):
     """Axis, normalisation or layout would be another density's, or degrees too many."""
     law = mf.from_function(lambda x: 3.0 * np.exp(kappa * (cosine(x) - 1.0)))
-    found, exact = (each.build(space) for each in (law, mf.von_mises_fisher(kappa, mean=mean)))
-    assert distance(found, exact) < 1e-14
-    assert found.max_degree <= exact.max_degree
+    result, exact = (each.build(space) for each in (law, mf.von_mises_fisher(kappa, mean=mean)))
+    assert distance(result, exact) < 1e-14
+    assert result.max_degree <= exact.max_degree
 
 
 def test_narrow_peak_is_seen_to_the_rounding_of_its_argument():
     """A peak between the nodes of the first grid would be lost; its plateau would never end."""
     kappa = 1e5
-    found = mf.from_function(lambda t: np.exp(kappa * (np.cos(t - 1.2345) - 1.0))).build(CIRCLE)
+    result = mf.from_function(lambda t: np.exp(kappa * (np.cos(t - 1.2345) - 1.0))).build(CIRCLE)
     exact = mf.von_mises_fisher(kappa, mean=1.2345).build(CIRCLE)
     # cos has lost kappa times the rounding of 1.
-    assert distance(found, exact) < 0.1 * kappa * np.finfo(float).eps
-    assert found.max_degree < 2 * exact.max_degree
+    assert distance(result, exact) < 0.1 * kappa * np.finfo(float).eps
+    assert result.max_degree < 2 * exact.max_degree
 
 
 @pytest.mark.parametrize("power", [3, 5])
@@ -135,8 +135,8 @@ def test_values_of_a_density_are_that_density():
 def test_degrees_above_those_of_the_first_grid_are_seen():
     """They fold onto others at its nodes, or fall between its degrees: the law would be uniform."""
     for k in (257, 768, 1000):
-        found = mf.from_function(lambda theta, k=k: 1.0 + 0.5 * np.cos(k * theta)).build(CIRCLE)
-        assert found.max_degree == k and abs(found.coefficients[k] - 0.25) < 1e-13
+        result = mf.from_function(lambda theta, k=k: 1.0 + 0.5 * np.cos(k * theta)).build(CIRCLE)
+        assert result.max_degree == k and abs(result.coefficients[k] - 0.25) < 1e-13
     wave = mf.from_function(lambda x: 1.0 + 0.5 * ((x[:, 0] + 1j * x[:, 1]) ** 70).real)
     assert wave.build(mf.Sphere()).max_degree == 70
 
@@ -162,9 +162,9 @@ def test_values_on_the_sphere_are_those_of_the_grid(kind):
         series = SPHERE.to_shcoeffs(SPHERE.resize(exact.coefficients, 31))
         values = series.expand(grid=kind.split()[0], extend="extended" in kind)
         assert isinstance(values, pyshtools.SHGrid)
-    found = mf.from_values(values).build(SPHERE)
-    assert found.max_degree == 31
-    assert distance(found, exact) < 1e-14
+    result = mf.from_values(values).build(SPHERE)
+    assert result.max_degree == 31
+    assert distance(result, exact) < 1e-14
 
 
 @together(
@@ -312,8 +312,8 @@ def test_permission_holds_for_laws(tmp_path, capsys):
     assert main(["check", path]) == 0
     assert "law.py:f" in capsys.readouterr().out
     assert main(["run", path, "--no-code"]) == 2
-    told = capsys.readouterr().err
-    assert 'function = "law.py:f" is Python, which --no-code refuses to execute' in told
+    message = capsys.readouterr().err
+    assert 'function = "law.py:f" is Python, which --no-code refuses to execute' in message
     assert main(["run", path]) == 2
     assert 'function = "law.py:f" failed: RuntimeError: executed' in capsys.readouterr().err
 

@@ -66,8 +66,8 @@ def test_tokens_are_decided_by_the_seed():
 def test_tokens_of_uniform_need_no_rejection():
     """Exactly as many random numbers as tokens."""
     density = mf.uniform().build(CIRCLE)
-    found = mf.sample_tokens(density, 10, np.random.default_rng(4))
-    assert np.array_equal(found, CIRCLE.random_points(10, np.random.default_rng(4)))
+    tokens = mf.sample_tokens(density, 10, np.random.default_rng(4))
+    assert np.array_equal(tokens, CIRCLE.random_points(10, np.random.default_rng(4)))
 
 
 @pytest.mark.parametrize("concentration", [1e5, 1e6])
@@ -84,13 +84,13 @@ def test_sharp_tokens_on_the_circle_follow_their_law(concentration):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("known", [True, False], ids=["components", "coefficients"])
+@pytest.mark.parametrize("expected", [True, False], ids=["components", "coefficients"])
 @pytest.mark.parametrize(("concentration", "count"), [(500.0, 20_000), (4e3, 3_000)])
-def test_sharp_tokens_on_the_sphere_follow_their_law(concentration, count, known):
+def test_sharp_tokens_on_the_sphere_follow_their_law(concentration, count, expected):
     """Height and angle about the mean are independent: chi squared of 8 x 8 equal cells."""
     mean = np.array([0.6, 0.0, -0.8])
     law = mf.von_mises_fisher(concentration, mean=mean)
-    density = law.build(SPHERE) if known else of_its_coefficients(law)
+    density = law.build(SPHERE) if expected else of_its_coefficients(law)
     tokens = mf.sample_tokens(density, count, np.random.default_rng(3))
     depth = -np.expm1(-concentration * (1.0 - tokens @ mean))  # uniform in [0, 1)
     turn = np.arctan2(tokens[:, 1], tokens @ [0.8, 0.0, 0.6]) / (2.0 * np.pi) + 0.5
@@ -99,13 +99,13 @@ def test_sharp_tokens_on_the_sphere_follow_their_law(concentration, count, known
     assert ((cells - count / 64) ** 2).sum() / (count / 64) < chdtri(63, 1e-3)
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["components", "coefficients"])
-def test_tokens_on_the_sphere_have_the_moments_of_their_density(known):
+@pytest.mark.parametrize("expected", [True, False], ids=["components", "coefficients"])
+def test_tokens_on_the_sphere_have_the_moments_of_their_density(expected):
     """Within five standard errors, all moments to degree 8 (80 numbers), however they are drawn."""
     law, count = mf.mixture(TWO), 20_000
-    density = law.build(SPHERE) if known else of_its_coefficients(law)
+    density = law.build(SPHERE) if expected else of_its_coefficients(law)
     coefficients = density.coefficients
-    draw = mf.sample_tokens(density, count, np.random.default_rng(1)) if known else None
+    draw = mf.sample_tokens(density, count, np.random.default_rng(1)) if expected else None
     tokens = sphere_tokens(coefficients, count, np.random.default_rng(1)) if draw is None else draw
     error = SPHERE.moments(tokens, None, 8) - density.moments(8)
     # Harmonics of mean square 1 are below (2 l + 1)^{1/2} <= 4.2; these have some 2 at most.
@@ -116,21 +116,21 @@ def test_tokens_on_the_sphere_have_the_moments_of_their_density(known):
 def test_tokens_near_uniform_are_what_rejection_gives():
     """Runs that were made with a seed would begin with other tokens."""
     density = LAWS["perturbed"].build(CIRCLE)
-    found = mf.sample_tokens(density, 20, np.random.default_rng(8))
+    tokens = mf.sample_tokens(density, 20, np.random.default_rng(8))
     rng, bound = np.random.default_rng(8), extremes(CIRCLE, density.coefficients)[2]
     proposals = 2.0 * np.pi * rng.random(int(1.1 * 20 * bound) + 64)
-    kept = bound * rng.random(len(proposals)) < CIRCLE.evaluate(density.coefficients, proposals)
-    assert np.array_equal(found, proposals[kept][:20])
+    inside = bound * rng.random(len(proposals)) < CIRCLE.evaluate(density.coefficients, proposals)
+    assert np.array_equal(tokens, proposals[inside][:20])
 
 
 def test_tokens_on_the_sphere_do_not_depend_on_threads(monkeypatch):
     """Nor on how many are worked on at once: their parallels are independent."""
     coefficients = mf.von_mises_fisher(300.0, mean=[0.3, -0.5, 0.81]).build(SPHERE).coefficients
-    found = []
+    result = []
     for count in (1, 3):
         monkeypatch.setattr("meanfield.laws.sampling.sphere.threads", lambda count=count: count)
-        found.append(sphere_tokens(coefficients, 200, np.random.default_rng(2)))
-    assert np.array_equal(*found)
+        result.append(sphere_tokens(coefficients, 200, np.random.default_rng(2)))
+    assert np.array_equal(*result)
 
 
 def test_negative_density_gives_no_tokens():

@@ -313,9 +313,9 @@ def _pieces(rule="smollm"):
 )
 def test_pairs_are_joined_in_their_order(text, pieces):
     """The lowest rank first; bytes as letters; pieces that a text names literally."""
-    known = _pieces()
-    assert known.of(text) == [_NUMBERS[each] for each in pieces.split()]
-    assert known.text(known.of(text)) == text
+    expected = _pieces()
+    assert expected.of(text) == [_NUMBERS[each] for each in pieces.split()]
+    assert expected.text(expected.of(text)) == text
 
 
 # As the library tokenizers 0.23 cuts it.
@@ -338,10 +338,10 @@ def test_bytes_that_the_vocabulary_lacks_are_left_out():
     """Texts with rare bytes are read all the same; a first token stands before every text."""
     lacking = next(byte for byte in range(256) if decoders.LETTERS[byte] not in _NUMBERS)
     assert lacking == 192
-    known = replace(_pieces(), first=0)
-    assert known.of("\udc80") == [0, _NUMBERS["?"]]
+    expected = replace(_pieces(), first=0)
+    assert expected.of("\udc80") == [0, _NUMBERS["?"]]
     fewer = {piece: number for piece, number in _NUMBERS.items() if piece != "©"}
-    assert replace(known, numbers=fewer).of("é") == [0, _NUMBERS["Ã"]]
+    assert replace(expected, numbers=fewer).of("é") == [0, _NUMBERS["Ã"]]
 
 
 def _steps(*steps):

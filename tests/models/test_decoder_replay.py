@@ -65,9 +65,9 @@ def test_step_without_angles_is_attention_of_turned_back_heads(decoder, replayed
 
 def test_last_step_is_causal_attention_of_this_package(decoder, replayed):
     """The one head would attend to later tokens, or its beta and c not be the least squares."""
-    found = replayed.ladder
+    ladder = replayed.ladder
     for k, layer in enumerate(decoder.layers):
-        x, beta, c = replayed.states[k], found.beta[0, k], found.strength[0, k]
+        x, beta, c = replayed.states[k], ladder.beta[0, k], ladder.strength[0, k]
         u = x / np.linalg.norm(x, axis=1)[:, None]
         scores = np.mean(list(layer.scores(x)), axis=0)
         pairs = [(s[: i + 1], u[: i + 1] @ u[i]) for i, s in enumerate(scores)]
@@ -84,7 +84,7 @@ def test_last_step_is_causal_attention_of_this_package(decoder, replayed):
         added, scaled = layer.attention(x), averages * np.sqrt((x**2).sum(axis=1).mean())
         assert abs(c - (added * scaled).sum() / (scaled**2).sum()) < 1e-10 * abs(c)
         expected = _apart(u + c * averages, replayed.states[k + 1])
-        assert abs(found.step_distance[0, 4, k] - expected) < 1e-12
+        assert abs(ladder.step_distance[0, 4, k] - expected) < 1e-12
         attention = mf.Attention([mf.Head()], beta=beta, strength=c, mask="causal")
         law, one = mf.from_points(u), mf.Layers(step=1.0, count=1)
         run = mf.simulate(mf.Problem(mf.Sphere(u.shape[1]), attention, initial=law, layers=one))

@@ -170,7 +170,7 @@ def test_sampled_means_err_by_the_law_of_samples_without_replacement(decoder, mo
     # The relative error of a root mean square is about 1 / sqrt(2 * draws * entries), 0.8 %.
     monkeypatch.setattr(module, "_DRAWS", 1000)
     flat, n = _with(decoder, _Flat), 70
-    found = mf.diagnose(flat, [_TEXTS[0]])
+    diagnosis = mf.diagnose(flat, [_TEXTS[0]])
     common = (n - n // 4 + 1) // 16 * 16
     layer, x = flat.layers[0], flat.embedded(_TEXTS[0])
     for h, value in enumerate(layer.projections(x)[2]):
@@ -178,8 +178,8 @@ def test_sampled_means_err_by_the_law_of_samples_without_replacement(decoder, mo
         variance = np.sum((value[:common] - mean) ** 2) / (common - 1)
         rates = [1.0 / (common * share) - 1.0 / common for share in SHARES]
         expected = np.sqrt(np.array(rates) * variance / (mean @ mean))
-        assert np.allclose(found.sampled[0, 0, h], expected, rtol=0.04)
-    assert np.abs(found.sampling_exponent - 0.5).max() < 0.03
+        assert np.allclose(diagnosis.sampled[0, 0, h], expected, rtol=0.04)
+    assert np.abs(diagnosis.sampling_exponent - 0.5).max() < 0.03
 
 
 @pytest.mark.slow
@@ -343,11 +343,11 @@ def test_command_writes_figure_or_page(tmp_path, cli, use, name, begin):
 @pytest.mark.slow
 def test_command_writes_numbers_of_the_function(tmp_path, cli, use):
     """Report or file would be of another text, or a second call not replace its file."""
-    found = mf.diagnose(mf.load_decoder(use[1]), use[2].read_text())
+    diagnosis = mf.diagnose(mf.load_decoder(use[1]), use[2].read_text())
     for _ in range(2):
         numbers = cli.json(*use, "--quiet", "-o", tmp_path / "x.json")
-    assert numbers["sink_share"] == found.sink_share.tolist()
-    assert numbers["exponent"] == found.exponent.tolist()
+    assert numbers["sink_share"] == diagnosis.sink_share.tolist()
+    assert numbers["exponent"] == diagnosis.exponent.tolist()
     stored = json.loads((tmp_path / "x.json").read_text())
     assert stored == {"kind": "diagnosis"} | numbers
 

@@ -190,8 +190,8 @@ def test_what_is_no_file_is_not_read(tmp_path, name, kind):
 )
 def test_words_are_cut_from_the_left(text, pieces):
     """Longest pieces first; accents, case, control characters and what they leave."""
-    known = WordPiece({piece: number for number, piece in enumerate(PIECES)})
-    assert known.of(text) == ["[CLS]", *pieces.split(), "[SEP]"]
+    expected = WordPiece({piece: number for number, piece in enumerate(PIECES)})
+    assert expected.of(text) == ["[CLS]", *pieces.split(), "[SEP]"]
 
 
 def test_texts_that_are_too_long_or_cannot_be_read(tmp_path):
@@ -199,7 +199,7 @@ def test_texts_that_are_too_long_or_cannot_be_read(tmp_path):
     write_encoder(tmp_path)
     (tmp_path / "vocab.txt").unlink()
     encoder = mf.load_encoder(tmp_path)
-    for given, message in (
+    for options, message in (
         ("the token", "has no vocab.txt"),
         ([np.full(41, 5)], "41 tokens, .* takes at most 40"),
         ([np.array([5, 99])], "between 0 and 43, got 5 to 99"),
@@ -207,10 +207,10 @@ def test_texts_that_are_too_long_or_cannot_be_read(tmp_path):
         ([], "no text was given"),
     ):
         with pytest.raises(ValueError, match=message):
-            mf.replay(encoder, given)
-    for given in ([np.array([5.5, 7.0])], [np.array([[5, 7]])]):
+            mf.replay(encoder, options)
+    for options in ([np.array([5.5, 7.0])], [np.array([[5, 7]])]):
         with pytest.raises(ValueError, match="one-dimensional array of whole numbers"):
-            next(replayed_texts(encoder, given))
+            next(replayed_texts(encoder, options))
     parts = replayed_texts(encoder, [np.array([5, 7]), np.array([5, 99])])
     with pytest.raises(ValueError, match="got 5 to 99"):
         next(parts)  # before the first is replayed

@@ -94,9 +94,9 @@ class _Tensor:
 def test_arrays_of_other_libraries_are_taken():
     """Precision of the input is kept down to single; no library is imported."""
     expected = mf.monitor(_X)
-    for given in (_Tensor(_X), _X.astype(np.float32), _X.tolist(), _X.astype(np.float16)):
+    for options in (_Tensor(_X), _X.astype(np.float32), _X.tolist(), _X.astype(np.float16)):
         # Halves have three digits.
-        assert mf.monitor(given) == pytest.approx(expected, rel=2e-3)
+        assert mf.monitor(options) == pytest.approx(expected, rel=2e-3)
     assert mf.monitor(_X.astype(np.float32)) == pytest.approx(expected, rel=1e-5)
     assert not {"torch", "jax"} & {*sys.modules}
 
@@ -122,6 +122,6 @@ def test_what_cannot_be_measured_is_nan_or_refused():
     for wrong in (_P + 1.0, -_P, 2.0 * _P):
         with pytest.raises(ValueError, match="rows of attention sum to .*, expected sums of 1"):
             mf.monitor(_X, wrong)
-    for given in (_Tensor(None), "hidden", object(), 1j * _X):
+    for options in (_Tensor(None), "hidden", object(), 1j * _X):
         with pytest.raises(TypeError, match="hidden is .*, expected real numbers .*float.*cpu"):
-            mf.monitor(given)
+            mf.monitor(options)

@@ -36,8 +36,8 @@ def test_heads_of_the_theory_have_its_beta():
     d, beta = 8, 3.0
     layer, x = _plain_layer(d, beta, 0.5), unit_vectors(rng.normal(size=(12, d)))
     table = head_table(layer, x, x @ x.T)
-    for found in (table.beta_fit, table.beta_entropy):
-        assert abs(found[0] - beta) < 1e-8
+    for result in (table.beta_fit, table.beta_entropy):
+        assert abs(result[0] - beta) < 1e-8
     assert max(1.0 - table.r2_fit[0], 1.0 - table.r2_entropy[0], 1.0 - table.symmetric[0]) < 1e-15
     # Tokens of length sqrt(d): beta d.
     assert abs(table.beta_norm[0] - beta * d) < 1e-12
@@ -81,28 +81,28 @@ def test_ladder_of_the_theory_has_one_rung():
     x = unit_vectors(x - x.mean(axis=1, keepdims=True))
     layer, empty = _plain_layer(d, 2.0, 0.3), np.zeros((1, d))
     model = Encoder("plain", empty, empty, empty, layer.norm, None, (layer,) * 2, None)
-    found = ladder(model, list(model.states(x)))
-    assert np.abs(found.distance[:3]).max() < 1e-13
-    assert np.abs(found.cosine[:3] - found.cosine[0]).max() < 1e-14
-    assert np.abs(found.beta - 2.0).max() < 1e-13
-    assert np.abs(found.strength - 0.3).max() < 1e-13
-    assert np.abs(found.share - 1.0).max() < 1e-13
-    assert np.all(found.step_distance[0] > 1e-2)
+    result = ladder(model, list(model.states(x)))
+    assert np.abs(result.distance[:3]).max() < 1e-13
+    assert np.abs(result.cosine[:3] - result.cosine[0]).max() < 1e-14
+    assert np.abs(result.beta - 2.0).max() < 1e-13
+    assert np.abs(result.strength - 0.3).max() < 1e-13
+    assert np.abs(result.share - 1.0).max() < 1e-13
+    assert np.all(result.step_distance[0] > 1e-2)
     # Its normalisation is N, which leaves directions where they are.
-    assert np.abs(found.step_distance[1] - found.step_distance[0]).max() < 1e-13
-    assert np.abs(found.step_distance[2:]).max() < 1e-13
-    assert np.abs(found.explained[2:] - 1.0).max() < 1e-13
+    assert np.abs(result.step_distance[1] - result.step_distance[0]).max() < 1e-13
+    assert np.abs(result.step_distance[2:]).max() < 1e-13
+    assert np.abs(result.explained[2:] - 1.0).max() < 1e-13
 
 
 def test_second_rung_is_the_encoder_without_feed_forward(encoder):
     """Attention through this package, against the layer's own with W_2 = 0 and b_2 = 0."""
     states = list(encoder.states(encoder.embedded(encoder.tokens(_TEXT))))
-    found = ladder(encoder, states)
+    result = ladder(encoder, states)
     x = states[0]
     for depth, layer in enumerate(encoder.layers, 1):
         x = layer.norm(layer.attended(x))
         apart = unit_vectors(x) - unit_vectors(states[depth])
-        assert abs(found.distance[1, depth] - math.sqrt(np.mean(np.sum(apart**2, 1)))) < 1e-13
+        assert abs(result.distance[1, depth] - math.sqrt(np.mean(np.sum(apart**2, 1)))) < 1e-13
 
 
 def test_negative_strengths_repel():
@@ -134,16 +134,16 @@ def test_tokens_feel_a_sample_of_the_others(encoder):
     layer = encoder.layers[0]
     faint = Affine(0.01 * layer.query.weight, 0.0 * layer.query.bias)
     weak = replace(encoder, layers=(replace(layer, query=faint),))
-    found = mf.token_limit(
+    limit = mf.token_limit(
         weak, _TEXT, np.random.default_rng(0), counts=(8, 24, 64), tokens=256, runs=40
     )
-    slope, error = found.exponents()
+    slope, error = limit.exponents()
     # All tokens lack the same mean, a vector of 16 numbers: slopes of repetitions differ by 0.3.
     assert abs(slope[0] - 0.5) < 3.0 * error[0] < 0.2
     again = mf.token_limit(
         weak, _TEXT, np.random.default_rng(0), counts=(8, 24, 64), tokens=256, runs=1
     )
-    assert np.array_equal(again.errors[0], found.errors[0])
+    assert np.array_equal(again.errors[0], limit.errors[0])
     assert repr(again) == f"TokenLimit({encoder.name}: 8 to 64 of 256 tokens, 1 runs, 1 layers)"
 
 
@@ -209,16 +209,16 @@ def test_what_does_not_move_has_no_warnings_and_no_false_numbers(encoder):
     alone = mf.token_limit(still, _TEXT, np.random.default_rng(0), counts=(4, 8), tokens=16, runs=2)
     assert not alone.errors.any() and np.isnan(alone.exponents()).all()
     same = replace(encoder, positions=0.0 * encoder.positions)
-    found = mf.replay(same, [np.full(5, 7)])
-    assert np.isnan(found.heads.beta_fit).all() and not found.ladder.beta.any()
-    assert found.beta == 1.0 and np.abs(found.ladder.cosine - 1.0).max() < 1e-12
+    replay = mf.replay(same, [np.full(5, 7)])
+    assert np.isnan(replay.heads.beta_fit).all() and not replay.ladder.beta.any()
+    assert replay.beta == 1.0 and np.abs(replay.ladder.cosine - 1.0).max() < 1e-12
 
 
 def test_texts_and_numbers_of_tokens_stand_beside_each_other(encoder):
     """Numbers of the pieces of a text are that text, and one number is told to be none."""
     text = "the circle is a sphere"
-    found = mf.replay(encoder, [text, encoder.tokens(text)])
-    assert found.texts == (text, "")
-    assert np.array_equal(*(found.states[:, found.text_of == k] for k in (0, 1)))
+    replay = mf.replay(encoder, [text, encoder.tokens(text)])
+    assert replay.texts == (text, "")
+    assert np.array_equal(*(replay.states[:, replay.text_of == k] for k in (0, 1)))
     with pytest.raises(TypeError, match=r"texts \[0\] must be a string or an array of integers"):
         mf.replay(encoder, [2, 11, 3])

@@ -33,22 +33,22 @@ def replayed(folder):
 def test_files_hold_what_was_found(tmp_path, replayed):
     """Every array and text comes back to the bit, and is hashed."""
     replayed.save(tmp_path / "r.h5")
-    found = mf.load(tmp_path / "r.h5")
-    assert found.texts == replayed.texts
-    assert (found.model, found.beta) == (replayed.model, replayed.beta)
+    run = mf.load(tmp_path / "r.h5")
+    assert run.texts == replayed.texts
+    assert (run.model, run.beta) == (replayed.model, replayed.beta)
     for name in ("tokens", "text_of", "states", "sizes", "spectrum"):
-        assert np.array_equal(getattr(found, name), getattr(replayed, name))
-    assert found.observed.keys() == replayed.observed.keys()
-    assert all(np.array_equal(found.observed[n], v) for n, v in replayed.observed.items())
+        assert np.array_equal(getattr(run, name), getattr(replayed, name))
+    assert run.observed.keys() == replayed.observed.keys()
+    assert all(np.array_equal(run.observed[n], v) for n, v in replayed.observed.items())
     for kind, name in ((HeadTable, "heads"), (Ladder, "ladder")):
         for each in fields(kind):
-            ours, theirs = (getattr(getattr(one, name), each.name) for one in (found, replayed))
+            ours, theirs = (getattr(getattr(one, name), each.name) for one in (run, replayed))
             assert np.array_equal(ours, theirs, equal_nan=True)
-    assert len(found.attributes["result_hash"]) == 64
+    assert len(run.attributes["result_hash"]) == 64
     with pytest.raises(ValueError, match="exists: use overwrite=True"):
         replayed.save(tmp_path / "r.h5")
-    found.save(tmp_path / "again.h5")
-    assert mf.load(tmp_path / "again.h5").attributes == found.attributes
+    run.save(tmp_path / "again.h5")
+    assert mf.load(tmp_path / "again.h5").attributes == run.attributes
 
 
 @pytest.mark.parametrize(
@@ -82,15 +82,15 @@ def test_command_replays_and_shows(tmp_path, folder, cli, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "one.txt").write_text(_TEXT)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"the circle is a sphere")))
-    shown = json.loads(
+    facts = json.loads(
         cli("replay", folder, "one.txt", "-", "--json", "--plot", "r.svg", "--quiet")
     )
-    found = mf.load("replay.h5")
-    assert found.texts == (_TEXT, "the circle is a sphere")
-    assert shown["heads"]["r2_fit"] == found.heads.r2_fit.tolist()
+    run = mf.load("replay.h5")
+    assert run.texts == (_TEXT, "the circle is a sphere")
+    assert facts["heads"]["r2_fit"] == run.heads.r2_fit.tolist()
     assert "<svg" in (tmp_path / "r.svg").read_text()
     assert "from the model to an equation" in cli("info", "replay.h5")
-    assert len(cli("info", "replay.h5", "--csv").splitlines()) == found.depth + 2
+    assert len(cli("info", "replay.h5", "--csv").splitlines()) == run.depth + 2
     cli("plot", "replay.h5")
 
 
@@ -127,12 +127,12 @@ def test_figures_draw_what_was_found(replayed, folder):
     lines = {line.get_label(): line.get_ydata() for line in figure.axes[1].get_lines()}
     assert np.array_equal(lines["model"], replayed.ladder.cosine.mean(axis=0)[0])
     assert all(axes.get_xlabel() and axes.get_ylabel() for axes in figure.axes)
-    found = mf.token_limit(
+    limit = mf.token_limit(
         mf.load_encoder(folder), _TEXT, np.random.default_rng(0), counts=(4, 8), tokens=32,
         runs=2,
     )  # fmt: skip
-    (axes,) = found.plot().axes
-    assert np.array_equal(axes.get_lines()[0].get_ydata(), found.mean[:, 0])
+    (axes,) = limit.plot().axes
+    assert np.array_equal(axes.get_lines()[0].get_ydata(), limit.mean[:, 0])
     assert "R^2" in replayed._repr_html_()
 
 
@@ -148,8 +148,8 @@ def test_huge_weights_are_replayed_or_refused_in_one_line(tmp_path, cli, size):
     if size < 1e12:
         cli.quiet(*words)
         return
-    told = f"huge/model.safetensors: {name} holds {size:.3g}, expected trained weights"
-    assert told in cli.refused(*words)
+    text = f"huge/model.safetensors: {name} holds {size:.3g}, expected trained weights"
+    assert text in cli.refused(*words)
 
 
 @pytest.mark.parametrize("strength", [300.0, 1e10, -1e10])

@@ -38,5 +38,5 @@ def test_trained_encoder_is_that_of_the_reference_implementation():
         "r2_fit": [0.0315, 0.0891, 0.1, 0.0522, 0.0227, 0.00601],
         "attended_tokens": [210, 21.1, 25.8, 55.3, 63.6, 112],
     }.items():
-        found = np.median(getattr(heads, name), axis=(0, 2))
-        assert [float(f"{value:.3g}") for value in found] == medians, name
+        result = np.median(getattr(heads, name), axis=(0, 2))
+        assert [float(f"{value:.3g}") for value in result] == medians, name

@@ -48,8 +48,8 @@ def test_merges_join_the_clusters_of_their_atoms():
 
 def test_pair_that_meets_again_merges_once():
     """Mass would be counted twice."""
-    told = [merge(1.0, 0, 1), merge(2.0, 1, 0), merge(3.0, 2, 2)]
-    tree = cluster_tree([*atoms([0.4, 0.3, 0.3]), *told])
+    merges = [merge(1.0, 0, 1), merge(2.0, 1, 0), merge(3.0, 2, 2)]
+    tree = cluster_tree([*atoms([0.4, 0.3, 0.3]), *merges])
     assert tree.children.tolist() == [[0, 1]] and tree.mass[-1] == pytest.approx(0.7)
 
 
@@ -82,10 +82,10 @@ def test_atoms_that_merge_with_neighbours_keep_their_order():
 def test_plateaus_are_the_levels_of_the_staircase():
     """The five tokens of the staircase figure: 0.2, 0.28, 0.44, 0.52, 1."""
     merges = [merge(1e2, 0, 1), merge(1e17, 1, 2), merge(1e54, 3, 4), merge(1e132, 2, 3)]
-    found = plateaus(cluster_tree([*atoms([0.2] * 5), *merges]))
-    assert [plateau.level for plateau in found] == pytest.approx([0.2, 0.28, 0.44, 0.52, 1.0])
-    assert [plateau.begin for plateau in found] == [0.0, 1e2, 1e17, 1e54, 1e132]
-    assert found[2].mass == pytest.approx([0.6, 0.2, 0.2]) and found[-1].end == np.inf
+    result = plateaus(cluster_tree([*atoms([0.2] * 5), *merges]))
+    assert [plateau.level for plateau in result] == pytest.approx([0.2, 0.28, 0.44, 0.52, 1.0])
+    assert [plateau.begin for plateau in result] == [0.0, 1e2, 1e17, 1e54, 1e132]
+    assert result[2].mass == pytest.approx([0.6, 0.2, 0.2]) and result[-1].end == np.inf
 
 
 def test_short_plateaus_are_left_out():
@@ -121,6 +121,6 @@ def test_merge_of_an_unknown_atom_is_refused():
 def test_ten_thousand_atoms_in_a_row_are_no_trouble():
     """Each cluster swallows the next atom: a recursion would be too deep."""
     count = 10_000
-    told = [merge(float(i), 0, i) for i in range(1, count)]
-    tree = cluster_tree([*atoms([1 / count] * count), *told])
+    merges = [merge(float(i), 0, i) for i in range(1, count)]
+    tree = cluster_tree([*atoms([1 / count] * count), *merges])
     assert tree.leaf_order().tolist() == list(range(count)) and len(tree.roots) == 1

@@ -28,10 +28,10 @@ def test_radius_follows_the_width_of_a_cluster(beta, radius):
 
 def test_clusters_are_sorted_by_mass_with_their_centres():
     """Largest first; the centre is the mean angle of its tokens, in (-pi, pi]."""
-    found = clusters(tokens((20, -1.0), (50, 0.5), (15, 3.0), (15, 3.04)), BETA)
-    assert found.count == 3
-    np.testing.assert_allclose(found.mass, [0.5, 0.3, 0.2], rtol=1e-12)
-    np.testing.assert_allclose(found.centre, [0.5, 3.02, -1.0], rtol=0, atol=1e-12)
+    result = clusters(tokens((20, -1.0), (50, 0.5), (15, 3.0), (15, 3.04)), BETA)
+    assert result.count == 3
+    np.testing.assert_allclose(result.mass, [0.5, 0.3, 0.2], rtol=1e-12)
+    np.testing.assert_allclose(result.centre, [0.5, 3.02, -1.0], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("factor, count", [(0.99, 1), (1.01, 2)])
@@ -44,10 +44,10 @@ def test_gap_of_one_radius_separates(factor, count):
 def test_cluster_on_the_cut_is_one(shift):
     """Angles just below and just above 0 belong together, wherever the cut lies."""
     measure = tokens((30, 0.02 + shift), (30, 2 * np.pi - 0.02 + shift), (40, 2.0 + shift))
-    found = clusters(measure, BETA)
-    np.testing.assert_allclose(found.mass, [0.6, 0.4], rtol=1e-12)
+    result = clusters(measure, BETA)
+    np.testing.assert_allclose(result.mass, [0.6, 0.4], rtol=1e-12)
     expected = np.angle(np.exp(1j * (shift + np.array([0.0, 2.0]))))
-    np.testing.assert_allclose(found.centre, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(result.centre, expected, rtol=0, atol=1e-12)
 
 
 def test_stragglers_do_not_link_clusters():
@@ -55,9 +55,9 @@ def test_stragglers_do_not_link_clusters():
     chain = np.linspace(0.0, 1.0, 22)[1:-1]
     assert np.diff(chain).max() < RADIUS
     points = np.concatenate([np.zeros(2000), np.ones(2000), chain])
-    found = clusters(mf.Measure(CIRCLE, points), BETA)
-    assert found.count == 2
-    assert found.mass.sum() < 1.0
+    result = clusters(mf.Measure(CIRCLE, points), BETA)
+    assert result.count == 2
+    assert result.mass.sum() < 1.0
 
 
 def test_dense_chain_links_clusters():
@@ -73,8 +73,8 @@ def test_dense_chain_links_clusters():
 )
 def test_cluster_has_enough_tokens_and_one_percent(n, size, counted):
     """Whichever is more; exactly that many count, in spite of rounding."""
-    found = clusters(tokens((n - size, 0.0), (size, 2.0)), BETA)
-    assert found.count == (2 if counted else 1)
+    result = clusters(tokens((n - size, 0.0), (size, 2.0)), BETA)
+    assert result.count == (2 if counted else 1)
 
 
 def test_least_tokens_are_for_tokens_only():

@@ -24,8 +24,8 @@ def test_free_energy_of_von_mises_is_closed(kappa):
     twice = 2.0 - (k == 0)
     energy = 0.5 * np.sum(twice * ive(k, 3.0) / 3.0 * (ive(k, kappa) / ive(0, kappa)) ** 2)
     expected = 0.2 * (kappa * r - np.log(ive(0, kappa)) - kappa) - energy
-    found = of(problem, mf.von_mises_fisher(kappa, mean=1.0).build(mf.Circle()))
-    assert found == pytest.approx(expected, abs=1e-13)
+    result = of(problem, mf.von_mises_fisher(kappa, mean=1.0).build(mf.Circle()))
+    assert result == pytest.approx(expected, abs=1e-13)
 
 
 def test_a_normalised_flow_has_none():
@@ -50,5 +50,5 @@ def test_points_have_one_without_diffusion_only():
     kernel = mf.exponential(4.0)
     assert np.isnan(of(mf.Problem(mf.Circle(), kernel, NOISY), points))
     # W(1) / 2 = 1 / (2 beta) for a Dirac mass.
-    found = of(mf.Problem(mf.Circle(), kernel, mf.Flow("none", strength=-2.0)), points)
-    assert found == pytest.approx(2.0 / 8.0, rel=1e-14)
+    result = of(mf.Problem(mf.Circle(), kernel, mf.Flow("none", strength=-2.0)), points)
+    assert result == pytest.approx(2.0 / 8.0, rel=1e-14)

@@ -28,10 +28,10 @@ def energy(problem: mf.Problem, points: FloatArray, masses: FloatArray) -> float
     """E or E_S itself, by the observable."""
     measure = mf.Measure(problem.manifold, points, masses)
     moments = measure.moments(problem.moment_degree)
-    found = interaction_energy(problem, moments, measure)
+    result = interaction_energy(problem, moments, measure)
     s = problem.beta
     unit = 2.0 if problem.attention.normalization == "sinkhorn" else 2.0 * s * np.exp(-s)
-    return float(found / unit)
+    return float(result / unit)
 
 
 def velocity(problem: mf.Problem, x: FloatArray, masses: FloatArray) -> tuple[FloatArray, ...]:
@@ -53,9 +53,9 @@ def slope(at: Callable[[float], float], h: float = 1e-3) -> float:
 
 
 @pytest.mark.parametrize(
-    ("normalization", "known"), [("none", 0.0900898991), ("softmax", 0.0705725587)]
+    ("normalization", "expected"), [("none", 0.0900898991), ("softmax", 0.0705725587)]
 )
-def test_energy_and_its_slope_equal_the_printed(normalization, known):
+def test_energy_and_its_slope_equal_the_printed(normalization, expected):
     """Five tokens; dE/dt = int |v|^2, of softmax int Z |v|^2."""
     problem = posed(SYMMETRIC, normalization=normalization, beta=2.0)
     assert energy(problem, TOKENS, MASSES) == pytest.approx(0.3363641853083627, rel=1e-14)
@@ -63,9 +63,9 @@ def test_energy_and_its_slope_equal_the_printed(normalization, known):
     v, z = velocity(problem, x, MASSES)
     turning = x[:, 0] * v[:, 1] - x[:, 1] * v[:, 0]
     z = z if normalization == "softmax" else np.ones(5)
-    assert MASSES @ (z * turning**2) == pytest.approx(known, abs=1e-10)
-    found = slope(lambda t: energy(problem, TOKENS + t * turning, MASSES))
-    assert found == pytest.approx(known, abs=1e-10)
+    assert MASSES @ (z * turning**2) == pytest.approx(expected, abs=1e-10)
+    result = slope(lambda t: energy(problem, TOKENS + t * turning, MASSES))
+    assert result == pytest.approx(expected, abs=1e-10)
 
 
 def test_several_heads_climb_only_without_normalisation():
@@ -129,12 +129,12 @@ def test_balanced_trajectory_equals_the_reference():
         return np.asarray(x[:, 0] * v[:, 1] - x[:, 1] * v[:, 0])
 
     angles = solve_ivp(rate, (0.0, 2.0), labels, method="DOP853", rtol=1e-10, atol=1e-11).y[:, -1]
-    known = [
+    expected = [
         0.06026060181 + 0.00034812244j, 0.00119997634 - 0.04618757997j,
         -0.09419378188 - 0.05255683066j, -0.00470120882 - 0.00245137100j,
     ]  # fmt: skip
-    found = [masses @ np.exp(-1j * k * angles) for k in (1, 2, 3, 4)]
-    np.testing.assert_allclose(found, known, rtol=0, atol=1e-9)
+    result = [masses @ np.exp(-1j * k * angles) for k in (1, 2, 3, 4)]
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-9)
     assert energy(problem, angles, masses) == pytest.approx(0.331605566602, abs=1e-10)
     # The lifted mean angle does not move.
     assert masses @ (angles - labels) == pytest.approx(0.0, abs=1e-12)
@@ -155,17 +155,17 @@ def test_density_has_the_energy_of_its_nodes(normalization):
 
 
 @pytest.mark.parametrize(
-    ("head", "told"),
+    ("head", "message"),
     [
         (mf.Head(score=[[1, 1], [0, 1]]), "of head 1 the score Q.T K is not symmetric"),
         (mf.Head(value=[1.0, 2.0]), "of head 1 the value is no multiple of the score"),
         (mf.Head(value=[1.0, 2.0], beta=0.0), "of head 1 the score is 0"),
     ],
 )
-def test_heads_without_energy_say_why(head, told):
+def test_heads_without_energy_say_why(head, message):
     """NaN in files, one line for people."""
     problem = mf.Problem(mf.Circle(), mf.Attention([head], beta=2.0))
-    assert told.split(" Q")[0] in energy_note(problem)
+    assert message.split(" Q")[0] in energy_note(problem)
     measure = mf.Measure(mf.Circle(), TOKENS)
     assert np.isnan(interaction_energy(problem, measure.moments(20), measure))
 

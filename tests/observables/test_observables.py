@@ -29,27 +29,27 @@ DENSITY = mf.von_mises_fisher(2.0).build(mf.Circle())
 @together("name", OBSERVABLES)
 def test_every_observable_can_be_evaluated(name, measure):
     """Named numbers or one-dimensional arrays, under its own name, with an axis label."""
-    found = OBSERVABLES[name].evaluate(PROBLEM, measure, measure.moments(40))
+    values = OBSERVABLES[name].evaluate(PROBLEM, measure, measure.moments(40))
     assert OBSERVABLES[name].name == name
     assert OBSERVABLES[name].long_name
-    for key, value in found.items():
+    for key, value in values.items():
         assert key.split("/")[0] == name
         assert np.asarray(value, dtype=float).ndim <= 1
 
 
 def test_what_is_always_stored_is_always_there():
     """Energy and clusters, also when only another is asked for."""
-    found = observe(PROBLEM, DENSITY, DENSITY.moments(40), ("order_parameter",))
+    result = observe(PROBLEM, DENSITY, DENSITY.moments(40), ("order_parameter",))
     assert set(ALWAYS_STORED) == {"energy", "clusters"}
-    assert {key.split("/")[0] for key in found} == {"order_parameter", "energy", "clusters"}
+    assert {key.split("/")[0] for key in result} == {"order_parameter", "energy", "clusters"}
     assert set(DEFAULT_OBSERVABLES) <= set(OBSERVABLES)
 
 
 def test_order_parameter_is_one_for_a_cluster_and_zero_for_uniform():
     """Kuramoto's R."""
     dirac = mf.Measure(mf.Circle(), np.full(5, 2.0))
-    found = observe(PROBLEM, dirac, dirac.moments(40), ("order_parameter",))
-    assert found["order_parameter"] == pytest.approx(1.0, abs=1e-15)
+    result = observe(PROBLEM, dirac, dirac.moments(40), ("order_parameter",))
+    assert result["order_parameter"] == pytest.approx(1.0, abs=1e-15)
     flat = mf.Density(mf.Circle(), [1.0])
     assert observe(PROBLEM, flat, flat.moments(40), ("order_parameter",))["order_parameter"] == 0
 
@@ -63,8 +63,8 @@ def test_energy_is_the_double_sum_over_pairs(beta):
     problem = mf.Problem(mf.Circle(), kernel, mf.USA)
     s = np.cos(x[:, None] - x)
     expected = w @ (np.exp(beta * (s - 1)) if beta else s) @ w
-    found = interaction_energy(problem, mf.Measure(mf.Circle(), x, w).moments(200))
-    assert found == pytest.approx(expected, rel=1e-13)
+    energy = interaction_energy(problem, mf.Measure(mf.Circle(), x, w).moments(200))
+    assert energy == pytest.approx(expected, rel=1e-13)
 
 
 @pytest.mark.parametrize("beta", [-0.5, -9.0])
@@ -74,8 +74,8 @@ def test_energy_of_negative_beta_is_in_units_of_uniform(beta):
     s = np.cos(x[:, None] - x)
     uniform = np.exp(beta * np.cos(2 * np.pi * np.arange(256) / 256)).mean()
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)
-    found = interaction_energy(problem, mf.Measure(mf.Circle(), x).moments(60))
-    assert found == pytest.approx(np.exp(beta * s).mean() / uniform, rel=1e-13)
+    energy = interaction_energy(problem, mf.Measure(mf.Circle(), x).moments(60))
+    assert energy == pytest.approx(np.exp(beta * s).mean() / uniform, rel=1e-13)
     flat = mf.Density(mf.Circle(), [1.0]).moments(60)
     assert interaction_energy(problem, flat) == pytest.approx(1.0, rel=1e-15)
 
@@ -85,10 +85,10 @@ def test_energy_of_an_own_kernel_equals_that_of_the_exponential():
     """Up to the constant of its potential, W(-1) = 0, known in closed form."""
     beta, moments = 6.0, POINTS.moments(60)
     own = mf.zonal(lambda s: np.exp(beta * (s - 1)), beta=beta)
-    found = interaction_energy(mf.Problem(mf.Circle(), own, mf.USA), moments)
+    energy = interaction_energy(mf.Problem(mf.Circle(), own, mf.USA), moments)
     exponential = interaction_energy(mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA), moments)
     lowest = np.exp(-2 * beta)
-    assert found == pytest.approx((exponential - lowest) / (1 - lowest), rel=1e-12)
+    assert energy == pytest.approx((exponential - lowest) / (1 - lowest), rel=1e-12)
 
 
 def test_energy_of_distant_clusters_is_the_sum_of_squared_masses():
@@ -98,8 +98,8 @@ def test_energy_of_distant_clusters_is_the_sum_of_squared_masses():
         ([0.4, 0.2, 0.2, 0.2], 0.28), ([0.6, 0.2, 0.2], 0.44), ([0.6, 0.4], 0.52),
     ):  # fmt: skip
         measure = mf.Measure(mf.Circle(), 1.2 * np.arange(len(masses)), masses)
-        found = interaction_energy(problem, measure.moments(problem.kernel_degree))
-        assert found == pytest.approx(level, abs=1e-13)
+        energy = interaction_energy(problem, measure.moments(problem.kernel_degree))
+        assert energy == pytest.approx(level, abs=1e-13)
 
 
 THREE_POINTS = mf.Measure(mf.Circle(), np.zeros(3))
@@ -117,14 +117,14 @@ def test_entropy_of_von_mises_is_closed(kappa):
 def test_entropy_of_a_perturbation_is_of_second_order():
     """For 1 + eps cos: -eps^2 / 4, and -eps^4 / 32 beyond."""
     eps = 1e-2
-    found = entropy(mf.perturbed_uniform([[3, eps, 0.0]]).build(mf.Circle()))
-    assert found == pytest.approx(-(eps**2) / 4 - eps**4 / 32, rel=1e-8)
+    entropies = entropy(mf.perturbed_uniform([[3, eps, 0.0]]).build(mf.Circle()))
+    assert entropies == pytest.approx(-(eps**2) / 4 - eps**4 / 32, rel=1e-8)
 
 
 def test_entropy_of_a_density_that_touches_zero_is_finite():
     """0 log 0 = 0; for 1 + cos it is log 2 - 1, to the accuracy of a kink in f log f."""
-    found = entropy(mf.perturbed_uniform([[1, 1.0, 0.0]]).build(mf.Circle()))
-    assert found == pytest.approx(np.log(2) - 1, abs=1e-5)
+    entropies = entropy(mf.perturbed_uniform([[1, 1.0, 0.0]]).build(mf.Circle()))
+    assert entropies == pytest.approx(np.log(2) - 1, abs=1e-5)
 
 
 def test_entropy_is_computed_once_for_the_free_energy_too():
@@ -194,10 +194,10 @@ def test_what_truncation_leaves_out_is_seen(manifold, flow):
     lost = manifold.sizes_by_degree(fine.divergence(velocity * fine.to_nodal(state)))[26:38]
     fastest = np.sqrt(fine.squared_norm(velocity).max())
     expected = (lost / np.arange(26, 38)).max() / fastest
-    found = resolution(problem, mf.Density(manifold, state))
+    result = resolution(problem, mf.Density(manifold, state))
     assert expected > 1e-4
     # The fastest node of a grid of 75 degrees is a little slower than that of one of 300.
-    assert found == pytest.approx(expected, rel=2e-2)
+    assert result == pytest.approx(expected, rel=2e-2)
 
 
 def test_what_truncation_leaves_out_is_seen_in_every_frame():

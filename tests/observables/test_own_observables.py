@@ -36,33 +36,33 @@ def observed(function: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "options",
     [
         ["resolution", ("own", first)], {"own": first},
         [mf.observable("own", first), OBSERVABLES["entropy"]], [], "entropy",
     ],
 )  # fmt: skip
-def test_ours_come_first_and_two_of_them_always(given):
+def test_ours_come_first_and_two_of_them_always(options):
     """A file would miss what figures need, or its observables depend on the order asked for."""
-    names = [each.name for each in chosen_observables(given)]
+    names = [each.name for each in chosen_observables(options)]
     assert {"energy", "clusters"} <= {*names}
     ours = [name for name in OBSERVABLES if name in names]
     assert names in (ours, [*ours, "own"])
-    assert chosen_observables(chosen_observables(given)) == chosen_observables(given)
+    assert chosen_observables(chosen_observables(options)) == chosen_observables(options)
 
 
 @pytest.mark.parametrize(
-    ("given", "beside"),
+    ("options", "beside"),
     [
         ({"first": first}, True), ([first], True), ([("first", first), sizes], True),
         ([mf.observable("first", first)], True), ({}, True), (None, True), ([], False),
         (["entropy", first], False), ([OBSERVABLES["entropy"]], False),
     ],
 )  # fmt: skip
-def test_own_observables_stand_beside_the_usual_ones(given, beside):
+def test_own_observables_stand_beside_the_usual_ones(options, beside):
     """An added observable would replace the default ones; a list of names chooses."""
     problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, mf.von_mises_fisher(2.0))
-    run = mf.simulate(problem, until=1.0, save=2, observables=given)
+    run = mf.simulate(problem, until=1.0, save=2, observables=options)
     assert ("order_parameter" in run.observables) is beside
     usual = mf.simulate(problem, until=1.0, save=2).observables
     own = {"first"} & run.observables.keys()
@@ -86,17 +86,17 @@ def test_own_observables_of_a_call_join_those_of_a_run_file(tmp_path):
 
 def test_own_observable_is_plain_data():
     """Another process, or a resumed run, could not have it."""
-    given = mf.observable("own", first, "first moment")
-    assert pickle.loads(pickle.dumps(given)) == given
-    assert given.long_name == "first moment"
+    own = mf.observable("own", first, "first moment")
+    assert pickle.loads(pickle.dumps(own)) == own
+    assert own.long_name == "first moment"
 
 
 def test_own_values_are_copies():
     """A function that fills one array would make all rows the last."""
-    kept = np.zeros(2)
-    found = observed(lambda measure: kept)
-    kept[:] = 5.0
-    assert found.tolist() == [0.0, 0.0]
+    values = np.zeros(2)
+    result = observed(lambda measure: values)
+    values[:] = 5.0
+    assert result.tolist() == [0.0, 0.0]
 
 
 @together(
@@ -261,9 +261,9 @@ def test_failing_observable_keeps_the_run_so_far(folder, capsys):
     """A night's run would be lost to a division by zero, or end in a traceback."""
     chosen = 'output.observables=["own.py:failing"]'
     assert main(["run", str(folder / "run.toml"), "--quiet", "--set", chosen]) == 1
-    told = capsys.readouterr().err
-    assert "Traceback" not in told
-    assert "own.py:failing" in told and "ZeroDivisionError: division by zero" in told
+    message = capsys.readouterr().err
+    assert "Traceback" not in message
+    assert "own.py:failing" in message and "ZeroDivisionError: division by zero" in message
     run = mf.load(folder / "run.h5")
     assert 1 <= len(run.time) < 5
     assert run.status.startswith("observable 'failing' failed")

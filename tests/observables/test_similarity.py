@@ -35,8 +35,8 @@ def test_cosines_are_those_of_pairs():
     assert mean_cosine(grown) == pytest.approx(cosines.mean(), abs=1e-15)
     # Weights are masses, each of which is near itself.
     pair = mf.Measure(mf.Sphere(9), np.eye(9)[:2], [0.25, 0.75])
-    found = similarity(pair)
-    assert found[[20, 40]] == pytest.approx([2 * 3 / 16, 10 / 16], abs=1e-15)
+    result = similarity(pair)
+    assert result[[20, 40]] == pytest.approx([2 * 3 / 16, 10 / 16], abs=1e-15)
     assert mean_cosine(pair) == pytest.approx(10 / 16, abs=1e-15)
 
 
@@ -115,9 +115,9 @@ def test_attention_matrix_moves_tokens(normalization):
         (mf.Problem(space, heads), V3),
         (mf.Problem(space, mf.exponential(-2.0), mf.Flow(normalization == "softmax")), np.eye(3)),
     ):
-        felt = interaction_of(problem).of_points(x, THREE.weights)
+        field = interaction_of(problem).of_points(x, THREE.weights)
         drawn = mf.attention_matrix(problem, THREE)[0] @ x @ value.T
-        np.testing.assert_allclose(space.project(x, drawn), felt.velocity(x), rtol=0, atol=1e-13)
+        np.testing.assert_allclose(space.project(x, drawn), field.velocity(x), rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("options", [{}, {"mask": "causal"}, {"mask": "alibi", "alibi_rate": 2.0}])
@@ -127,21 +127,21 @@ def test_entropies_are_those_of_the_rows(options):
     for normalization in ("softmax", "none", "sinkhorn")[: 2 if options else 3]:
         attention = mf.Attention(heads, normalization, beta=2.0, **options)
         problem = mf.Problem(TOKENS.manifold, attention)
-        found = mf.attention_matrix(problem, TOKENS)
+        matrix = mf.attention_matrix(problem, TOKENS)
         if options:
-            assert np.all(found[:, np.triu(np.ones((30, 30), dtype=bool), 1)] == 0.0)
+            assert np.all(matrix[:, np.triu(np.ones((30, 30), dtype=bool), 1)] == 0.0)
         if "alibi_rate" in options:
             plain = mf.attention_matrix(
                 mf.Problem(TOKENS.manifold, mf.Attention(heads, beta=2.0)), TOKENS
             )
-            fall = found[:, 9, 4] / found[:, 9, 9] * plain[:, 9, 9] / plain[:, 9, 4]
+            fall = matrix[:, 9, 4] / matrix[:, 9, 9] * plain[:, 9, 9] / plain[:, 9, 4]
             np.testing.assert_allclose(fall, np.exp(-2.0 * 5 / 30), rtol=1e-12)
-        rows = found / found.sum(axis=2, keepdims=True)
+        rows = matrix / matrix.sum(axis=2, keepdims=True)
         logs = np.log(np.where(rows > 0, rows, 1.0))
         expected = -(rows * logs).sum(axis=2).mean(axis=1)
         np.testing.assert_allclose(attention_entropy(problem, TOKENS), expected, rtol=1e-12)
         if normalization == "sinkhorn":
-            np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-9)
+            np.testing.assert_allclose(matrix.sum(axis=1), 1.0, rtol=0, atol=1e-9)
 
 
 def test_attention_matrices_say_what_they_cannot():
@@ -165,16 +165,16 @@ def test_attention_of_densities_is_relative_to_their_mass():
     # Scores that are rotations spread attention alike.
     turned = mf.Attention([mf.Head(score=np.eye(3)[[1, 2, 0]])], beta=beta)
     for problem in (mf.Problem(space, mf.exponential(beta), mf.SA), mf.Problem(space, turned)):
-        found = attended_share(problem, uniform)
-        np.testing.assert_allclose(found, np.exp(-divergence), rtol=1e-12)
+        result = attended_share(problem, uniform)
+        np.testing.assert_allclose(result, np.exp(-divergence), rtol=1e-12)
     circle = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA)
     density = mf.von_mises_fisher(2.0).build(mf.Circle())
     matrix = mf.attention_matrix(circle, density)[0]
     nodes = attention_nodes(circle, density)
     x = mf.Circle().vectors(nodes.points)
     velocity = mf.Circle().project(nodes.points, matrix @ x)
-    felt = interaction_of(circle).of_density(density.coefficients).velocity(nodes.points)
-    np.testing.assert_allclose(velocity, felt, rtol=0, atol=1e-13)
+    field = interaction_of(circle).of_density(density.coefficients).velocity(nodes.points)
+    np.testing.assert_allclose(velocity, field, rtol=0, atol=1e-13)
 
 
 def test_tokens_that_are_attended_to_are_counted():
@@ -211,6 +211,6 @@ def test_histograms_have_their_bins_in_files(tmp_path):
     np.testing.assert_array_equal(run.to_xarray().similarity.cosine, CENTRES)
     assert run.to_xarray().attention_entropy.dims == ("time", "head")
     with h5py.File(tmp_path / "run.h5") as file:
-        kept = file["observables/similarity"]
-        np.testing.assert_array_equal(kept.dims[1][0], CENTRES)
+        dataset = file["observables/similarity"]
+        np.testing.assert_array_equal(dataset.dims[1][0], CENTRES)
     np.testing.assert_allclose(run.observables["similarity"].sum(axis=1), 1.0, rtol=1e-14)

@@ -63,15 +63,15 @@ def test_divergence_is_that_of_differences():
     for page in (core.Problem(terms), core.Problem(terms, sphere=False)):
         # An orthonormal basis with x first.
         basis = np.linalg.qr(np.column_stack([x[0], RNG.normal(size=(d, d - 1))]))[0].T
-        found = 0.0
+        result = 0.0
         for e in basis[1:] if page.sphere else basis:
             ends = [x + s * h * e for s in (1, -1)]
             if page.sphere:
                 ends = [core.unit(end) for end in ends]
             ahead, behind = (page.velocity(mu, end)[0] @ e for end in ends)
-            found += (ahead - behind) / (2 * h)
+            result += (ahead - behind) / (2 * h)
         # Differences are of second order, and lose eps / h.
-        np.testing.assert_allclose(found, page.divergence(mu, x)[0], atol=1e-8)
+        np.testing.assert_allclose(result, page.divergence(mu, x)[0], atol=1e-8)
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -119,8 +119,8 @@ def test_masks_of_tokens(d, rate):
         [core.attention(pairs, mask=core.causal if rate is None else core.alibi(rate))]
     )
     expected = space.project(space.points_of(mu.y), page.velocity(mu, mu.y, mu.label))
-    found = carrier.rhs(0.0, carrier.state).reshape(expected.shape)
-    np.testing.assert_allclose(found, expected, **CLOSE)
+    result = carrier.rhs(0.0, carrier.state).reshape(expected.shape)
+    np.testing.assert_allclose(result, expected, **CLOSE)
 
 
 @pytest.mark.slow
@@ -136,9 +136,9 @@ def test_density_moves_as_its_nodes(space, how):
     values = grid.to_nodal(f) * grid.project(page.velocity(mu, mu.y).T)
     expected = -grid.divergence(values)
     problem = mf.Problem(space, given(pairs, how))
-    found = transport(interaction_of(problem), degree)(f, False)
-    n = min(len(found), len(expected))
-    np.testing.assert_allclose(found[:n], expected[:n], rtol=0, atol=1e-11)
+    result = transport(interaction_of(problem), degree)(f, False)
+    n = min(len(result), len(expected))
+    np.testing.assert_allclose(result[:n], expected[:n], rtol=0, atol=1e-11)
 
 
 def test_labelled_densities_attend_to_their_mean():
@@ -159,9 +159,9 @@ def test_labelled_densities_attend_to_their_mean():
     nodal = np.array([grid.to_nodal(space.resize(part, degree)) for part in parts])
     page, x = core.Problem([core.attention(one(2.0, 2))]), space.vectors(grid.points)
     velocity = page.velocity(core.Points(x, grid.weights * nodal.mean(axis=0)), x)
-    for own, found in zip(nodal, rates, strict=True):
+    for own, result in zip(nodal, rates, strict=True):
         expected = -grid.divergence(own * grid.project(velocity.T))
-        np.testing.assert_allclose(found[:8], expected[:8], rtol=0, atol=1e-11)
+        np.testing.assert_allclose(result[:8], expected[:8], rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("placement", core.PLACEMENTS)
@@ -213,5 +213,5 @@ def test_euclidean_space_and_frequencies():
     run = mf.simulate(turning, until=1.0, save=[1.0], tolerance=1e-12)
     page = core.Problem([core.attention(one(2.0, 2)), core.frequencies])
     (expected,) = core.evolve([(np.inf, page)], mu, [1.0])
-    found = mf.Circle().vectors(run.measures[-1].points)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+    vectors = mf.Circle().vectors(run.measures[-1].points)
+    np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-10)

@@ -18,9 +18,9 @@ LINEAR = mf.Problem(mf.Circle(), mf.linear(), mf.SA)
 
 def test_response_of_positions_is_printed():
     """Values at lambda t = 1.7 * 1.3, s_0 = 0.3, and nothing before the source."""
-    found = causal_response(1.7 * 1.3, 0.3, np.array([0.1, 0.5, 0.8, 1.0]))
-    known = [0.0, 7.431105303789, 7.056382837935, 6.785221799334]
-    np.testing.assert_allclose(found, known, rtol=0, atol=6e-13)
+    result = causal_response(1.7 * 1.3, 0.3, np.array([0.1, 0.5, 0.8, 1.0]))
+    expected = [0.0, 7.431105303789, 7.056382837935, 6.785221799334]
+    np.testing.assert_allclose(result, expected, rtol=0, atol=6e-13)
 
 
 @pytest.mark.parametrize("exponent", [2.1, -3.0])
@@ -45,8 +45,8 @@ def profile(s: FloatArray) -> FloatArray:
 
 def test_poisson_layers_stay_poisson():
     """Printed moments at four positions and two times."""
-    found = causal_poisson(LINEAR, profile, np.array([2.0, 5.0]), np.array([0.0, 0.25, 0.5, 1.0]))
-    known = [
+    result = causal_poisson(LINEAR, profile, np.array([2.0, 5.0]), np.array([0.0, 0.25, 0.5, 1.0]))
+    expected = [
         [
             0.2635396737806, 0.3486744810807 + 0.1200148587155j, 0.3478818816411 + 0.2907985529515j,
             0.0507567619025 + 0.5640395670568j,
@@ -56,7 +56,7 @@ def test_poisson_layers_stay_poisson():
             0.7567856730502 + 0.4900198155303j,
         ],
     ]  # fmt: skip
-    np.testing.assert_allclose(found, known, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-11)
 
 
 def test_poisson_layers_of_any_value():
@@ -71,9 +71,9 @@ def test_poisson_layers_of_any_value():
 
         def speed(t: float, zeta: FloatArray) -> FloatArray:
             vectors = value @ np.array([zeta.real, zeta.imag])
-            felt = vectors[0] + 1j * vectors[1]
+            force = vectors[0] + 1j * vectors[1]
             # Half of the layer's own mass, and the position of its middle.
-            mean = (np.cumsum(felt) - felt / 2) / (np.arange(count) + 0.5)
+            mean = (np.cumsum(force) - force / 2) / (np.arange(count) + 0.5)
             return np.asarray((mean - mean.conj() * zeta**2) / 2)
 
         run = solve_ivp(speed, (0, 2), zeta, rtol=1e-9, atol=1e-11)

@@ -45,13 +45,13 @@ TABLE = {
 def test_sharp_configurations_have_their_energies_and_designs():
     """A multiplicity or a cosine would be wrong; no energy is below that of uniform."""
     for (d, n), (design, *energies) in TABLE.items():
-        found = sharp_configuration(d, n)
-        assert found is not None and found.design == design, (d, n)
+        result = sharp_configuration(d, n)
+        assert result is not None and result.design == design, (d, n)
         for beta, energy in zip((1.0, 5.0, 10.0), energies, strict=True):
-            assert found.energy(beta) == pytest.approx(energy, rel=0, abs=6e-13), (d, n, beta)
-            assert found.energy(beta) > uniform_energy(d, beta)
+            assert result.energy(beta) == pytest.approx(energy, rel=0, abs=6e-13), (d, n, beta)
+            assert result.energy(beta) > uniform_energy(d, beta)
         # m cosines and a (2 m - 1)-design; the 600-cell alone has more of them.
-        assert design >= 2 * len(found.cosines) - 1 or n == 120
+        assert design >= 2 * len(result.cosines) - 1 or n == 120
     for n in (2, 7, 16):
         polygon, terms = sharp_configuration(2, n), np.arange(-40, 41)
         assert polygon.design == n - 1
@@ -111,14 +111,14 @@ def test_designs_are_told_by_moments_too():
 )
 def test_bounds_are_certified(d, n, beta, value):
     """The polynomial, less its shift, stays below the kernel on a fine grid, coefficients >= 0."""
-    found = pair_energy_bound(d, n, beta)
+    result = pair_energy_bound(d, n, beta)
     s = 1.0 - 2.0 * np.sin(np.linspace(0, 0.5 * np.pi, 20_001)) ** 2
-    h = found.coefficients
+    h = result.coefficients
     excess = h @ polynomials(d, s, len(h) - 1) - np.exp(beta * (s - 1.0))
-    assert excess.max() <= found.shift and (h[1:] >= 0).all()
-    certain = 0.5 * (n**2 * h[0] - n * h.sum() - n * (n - 1) * found.shift)
-    assert found.value == pytest.approx(certain, rel=1e-9) and found.value <= certain
-    assert value * (1 - 1e-7) < found.value < value * (1 + 2e-5)
+    assert excess.max() <= result.shift and (h[1:] >= 0).all()
+    certain = 0.5 * (n**2 * h[0] - n * h.sum() - n * (n - 1) * result.shift)
+    assert result.value == pytest.approx(certain, rel=1e-9) and result.value <= certain
+    assert value * (1 - 1e-7) < result.value < value * (1 + 2e-5)
 
 
 @pytest.mark.slow
@@ -165,5 +165,5 @@ def test_five_tokens_change_their_shape_at_a_beta():
     switch = brentq(lambda b: bipyramid(b) / pyramid(b) - 1.0, 6.0, 8.0, xtol=1e-13)
     assert switch == pytest.approx(6.886160810628, abs=1e-11)
     for beta, expected in ((6.8, bipyramid), (7.0, pyramid)):
-        found = mf.optimal_configuration(mf.Sphere(), 5, beta, starts=8)
-        assert found.pair_energy == pytest.approx(expected(beta), rel=1e-13)
+        optimum = mf.optimal_configuration(mf.Sphere(), 5, beta, starts=8)
+        assert optimum.pair_energy == pytest.approx(expected(beta), rel=1e-13)

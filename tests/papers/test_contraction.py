@@ -25,8 +25,8 @@ def slope(beta: float, angle: np.ndarray) -> np.ndarray:
 
 def velocity(beta: float, normalized: bool, points: np.ndarray, masses: np.ndarray, at: np.ndarray):
     weights = masses * np.exp(beta * (np.cos(points - at[:, None]) - 1.0))
-    felt = (weights * np.sin(points - at[:, None])).sum(axis=1)
-    return felt / weights.sum(axis=1) if normalized else felt
+    force = (weights * np.sin(points - at[:, None])).sum(axis=1)
+    return force / weights.sum(axis=1) if normalized else force
 
 
 @pytest.mark.parametrize("beta", [0.2, 2.0, 50.0])

@@ -10,49 +10,49 @@ from meanfield.papers.critical_points import _sorted, critical_points, single_cl
 
 def test_linear_kernel_has_its_saddles():
     """Opposite groups of p > m tokens: index m, eigenvalues 1 and R, energy (1 + R^2) / 2."""
-    found = critical_points(0.0, 7, starts=200)
+    points = critical_points(0.0, 7, starts=200)
     for m in (0, 1, 2, 3):
         shape = (m, 7 - m) if m else (7,)
-        (at,) = [i for i, each in enumerate(found.multiplicities) if each == shape]
+        (at,) = [i for i, each in enumerate(points.multiplicities) if each == shape]
         mean = (7 - 2 * m) / 7
-        assert (found.index[at], found.nullity[at]) == (m, 0)
-        assert found.energy[at] == pytest.approx((1 + mean**2) / 2, rel=1e-12)
+        assert (points.index[at], points.nullity[at]) == (m, 0)
+        assert points.energy[at] == pytest.approx((1 + mean**2) / 2, rel=1e-12)
         if m:
-            assert found.largest[at] == pytest.approx(1.0, rel=1e-12)
-            assert found.smallest[at] == pytest.approx(mean if m > 1 else 1.0, rel=1e-12)
+            assert points.largest[at] == pytest.approx(1.0, rel=1e-12)
+            assert points.smallest[at] == pytest.approx(mean if m > 1 else 1.0, rel=1e-12)
     # The others have R = 0, and are not isolated.
-    rest = found.energy < 0.5 + 1e-9
-    assert np.all(found.nullity[rest] == 4)
-    assert not found.spurious.size
-    assert found.euler_sum is None
+    rest = points.energy < 0.5 + 1e-9
+    assert np.all(points.nullity[rest] == 4)
+    assert not points.spurious.size
+    assert points.euler_sum is None
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("beta", "tokens"), [(5.0, 6), (1.0, 5)])
 def test_points_are_critical_and_none_is_missing(beta, tokens):
     """Rates by another code, and the Euler characteristic of the torus, which one lost breaks."""
-    found = critical_points(beta, tokens, starts=400)
-    assert found.euler_sum == 0
-    assert not found.spurious.size
-    assert "no maximum but one cluster" in found.certificate
+    points = critical_points(beta, tokens, starts=400)
+    assert points.euler_sum == 0
+    assert not points.spurious.size
+    assert "no maximum but one cluster" in points.certificate
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)
-    for i, angles in enumerate(found.angles):
+    for i, angles in enumerate(points.angles):
         rates = mf.cluster_rates(problem, mf.Measure(mf.Circle(), angles))
         assert rates.drift < 1e-12
-        assert (rates.escape > 1e-12).sum() == found.index[i]
-        assert rates.escape[0] == pytest.approx(found.largest[i], rel=1e-9, abs=1e-13)
+        assert (rates.escape > 1e-12).sum() == points.index[i]
+        assert rates.escape[0] == pytest.approx(points.largest[i], rel=1e-9, abs=1e-13)
     # Two opposite groups are left at e^{-2 beta}, whatever their sizes; a polygon by all its modes.
-    opposite = [found.largest[i] for i, each in enumerate(found.multiplicities) if len(each) == 2]
+    opposite = [points.largest[i] for i, each in enumerate(points.multiplicities) if len(each) == 2]
     np.testing.assert_allclose(opposite, np.exp(-2 * beta), rtol=1e-9)
-    assert found.index[found.multiplicities.index((1,) * tokens)] == tokens - 1
+    assert points.index[points.multiplicities.index((1,) * tokens)] == tokens - 1
 
 
 def test_what_rounding_hides_is_no_maximum():
     """Opposite groups are left at e^{-2 beta}: seen as far as beta goes; 0 says no more."""
-    found = critical_points(14.5, 4, starts=200)
-    opposite = [found.largest[i] for i, each in enumerate(found.multiplicities) if len(each) == 2]
+    points = critical_points(14.5, 4, starts=200)
+    opposite = [points.largest[i] for i, each in enumerate(points.multiplicities) if len(each) == 2]
     np.testing.assert_allclose(opposite, np.exp(-29.0), rtol=2e-3)
-    assert not (found.spurious.size or found.undecided.size)
+    assert not (points.spurious.size or points.undecided.size)
     triangle = 2 * np.pi / 3 * np.arange(3)[None]
     turn = _sorted(-2 / 3, 3, 1, 0, triangle, np.array([[-1.0, 0.0, 1e-17]]))
     assert (list(turn.spurious), list(turn.undecided), turn.euler_sum) == ([], [0], None)
@@ -63,9 +63,9 @@ def test_what_rounding_hides_is_no_maximum():
 def test_search_finds_the_maximum_that_is_known():
     """Beta < -2/3 has a stable triangle, of three tokens or of three pairs."""
     for tokens, shape in ((3, (1, 1, 1)), (6, (2, 2, 2))):
-        found = critical_points(-1.0, tokens, starts=200)
-        assert shape in [found.multiplicities[i] for i in found.spurious]
-        assert f"maxima besides one cluster: {shape}" in repr(found)
+        points = critical_points(-1.0, tokens, starts=200)
+        assert shape in [points.multiplicities[i] for i in points.spurious]
+        assert f"maxima besides one cluster: {shape}" in repr(points)
     assert not critical_points(-0.6, 3, starts=100).spurious.size
 
 
@@ -85,10 +85,10 @@ def test_search_finds_the_maximum_that_is_known():
 )
 def test_what_is_proved_is_said(manifold, tokens, beta, proved, said):
     """One row per theorem, its range, and what is open."""
-    found = single_cluster_proof(manifold, tokens, beta)
-    assert found.proved is proved
-    assert said in repr(found)
-    assert found.probability == (1 if proved else mf.hemisphere_probability(manifold, tokens))
+    result = single_cluster_proof(manifold, tokens, beta)
+    assert result.proved is proved
+    assert said in repr(result)
+    assert result.probability == (1 if proved else mf.hemisphere_probability(manifold, tokens))
 
 
 @together(

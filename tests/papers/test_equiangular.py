@@ -46,12 +46,12 @@ def problem(n: int, beta: float, flow: mf.Flow = mf.SA) -> mf.Problem:
 def test_cosines_are_those_of_the_tables():
     """The curves of the equation for orthogonal tokens, to the last digit printed."""
     for (n, beta), printed in SA_TABLE.items():
-        found = mf.equiangular_cosine(problem(n, beta), n, np.array(SA_TIMES))
-        np.testing.assert_allclose(found, printed, rtol=0, atol=1e-11)
+        cosines = mf.equiangular_cosine(problem(n, beta), n, np.array(SA_TIMES))
+        np.testing.assert_allclose(cosines, printed, rtol=0, atol=1e-11)
     for (n, beta), printed in USA_TABLE.items():
         times = np.array(USA_TIMES[: len(printed)]) * math.exp(beta)
-        found = mf.equiangular_cosine(problem(n, beta, mf.USA), n, times)
-        np.testing.assert_allclose(found, printed, rtol=0, atol=1e-11)
+        cosines = mf.equiangular_cosine(problem(n, beta, mf.USA), n, times)
+        np.testing.assert_allclose(cosines, printed, rtol=0, atol=1e-11)
 
 
 @each("n, beta, start", [(8, 2.0, 0.0), (32, 5.0, -0.03), (8, -3.0, 0.3)], flow=[mf.SA, mf.USA])
@@ -89,8 +89,8 @@ def test_cosines_solve_their_equation(beta, flow):
 
     options = {"method": "DOP853", "rtol": 1e-12, "atol": 1e-14}
     run = solve_ivp(speed, (0.0, times[-1]), [start], t_eval=times, **options)
-    found = mf.equiangular_cosine(problem(n, beta, fast), n, times, start)
-    np.testing.assert_allclose(found, run.y[0], rtol=0, atol=1e-11)
+    cosines = mf.equiangular_cosine(problem(n, beta, fast), n, times, start)
+    np.testing.assert_allclose(cosines, run.y[0], rtol=0, atol=1e-11)
 
 
 def exact_time(n: int, beta: float, start: float, until: float, flow: mf.Flow) -> float:
@@ -147,8 +147,8 @@ def test_late_gaps_have_their_constant(n, beta, constant):
 
 def test_tokens_start_at_the_speed_of_their_layer():
     """2 / (e^beta + n - 1) from orthogonal tokens, and no digit lost in a short time."""
-    found = mf.equiangular_cosine(problem(8, 2.0), 8, 1e-12) / 1e-12
-    assert found == pytest.approx(0.1389945237720, abs=1e-12)
+    result = mf.equiangular_cosine(problem(8, 2.0), 8, 1e-12) / 1e-12
+    assert result == pytest.approx(0.1389945237720, abs=1e-12)
     assert mf.equiangular_cosine(problem(10**6, 700.0), 10**6, 1.0) == pytest.approx(
         2.0 * math.exp(-700.0), rel=1e-12
     )
@@ -161,8 +161,8 @@ def test_the_phase_curve_is_that_of_the_table():
         (32, [3.146066216, 4.5155762011, 5.1099043094, 5.8940992297, 6.3447397385, 6.9064586476]),
         (128, [2.1872725485, 5.2027205212, 5.9123956937, 6.7570963812, 7.219827953, 7.7848772709]),
     ):
-        found = mf.equiangular_beta(n, times)
-        np.testing.assert_allclose(found, printed, rtol=0, atol=1e-9)
+        result = mf.equiangular_beta(n, times)
+        np.testing.assert_allclose(result, printed, rtol=0, atol=1e-9)
         first = 0.5 * math.log((0.999 * (n - 1) + 1) / 1e-3)
         assert math.isnan(mf.equiangular_beta(n, 0.999999 * first))
         assert 0 < mf.equiangular_beta(n, 1.000001 * first) < 1e-3
@@ -176,8 +176,8 @@ def test_the_ends_of_time_are_the_ends_of_the_curve():
     for beta in (-1e6, -700.0, 0.0, 700.0, 1e6):
         for flow in (mf.SA, mf.USA):
             of = problem(2, beta, flow)
-            found = mf.equiangular_cosine(of, 2, np.array([0.0, 1.0, 1e300, math.inf]), -0.9)
-            assert found[0] == -0.9 and found[3] == 1.0 and np.all(np.diff(found) >= 0)
+            cosines = mf.equiangular_cosine(of, 2, np.array([0.0, 1.0, 1e300, math.inf]), -0.9)
+            assert cosines[0] == -0.9 and cosines[3] == 1.0 and np.all(np.diff(cosines) >= 0)
             times = mf.equiangular_time(of, 2, np.array([-0.9, 0.0, 0.7, 1.0]), -0.9)
             assert times[0] == 0.0 and times[3] == math.inf and np.all(times[1:] > 0)
 

@@ -25,10 +25,10 @@ def test_moments_of_softmax_runs_approach_those_of_two_poles():
     for beta in (20.0, 80.0, 320.0):
         heads = mf.Attention([mf.Head(score=POLES)], beta=beta)
         problem = mf.Problem(mf.Circle(), heads, initial=mf.uniform())
-        found = mf.simulate(problem, until=0.5, save=2).moments[-1, [2, 4]].real
+        values = mf.simulate(problem, until=0.5, save=2).moments[-1, [2, 4]].real
         if beta in printed:
-            assert found == pytest.approx(printed[beta], abs=2e-9)
-        off[beta] = beta**2 * (found - two_pole_moments(4, 0.5, beta)[[2, 4]])
+            assert values == pytest.approx(printed[beta], abs=2e-9)
+        off[beta] = beta**2 * (values - two_pole_moments(4, 0.5, beta)[[2, 4]])
     assert off[320.0] == pytest.approx(off[80.0], rel=0.1)
 
 
@@ -54,8 +54,8 @@ def test_uniform_velocity_is_that_of_softmax_in_the_uniform_measure(d):
     share = weights * np.exp(4.0 * x @ score @ y.T)
     mean = share @ y / share.sum(axis=1)[:, None]
     expected = space.project(points, mean @ value.T)
-    found = uniform_velocity(space, points, 4.0, score=score, value=value)
-    assert found == pytest.approx(expected, abs=1e-12)
+    result = uniform_velocity(space, points, 4.0, score=score, value=value)
+    assert result == pytest.approx(expected, abs=1e-12)
     steep = uniform_velocity(space, points, 4e6, score=score, value=value)
     limit = full_support_velocity(space, points, score=score, value=value)
     assert steep == pytest.approx(limit, rel=1e-5)

@@ -64,10 +64,10 @@ def test_events_and_paths_against_small_steps(space, seed, slides):
     if space.is_sphere:
         x /= np.linalg.norm(x, axis=1)[:, None]
     run = mf.hardmax(space, space.points_of(x), score=score, value=value, until=1.0, save=5)
-    leader, told = ((x @ score) @ x.T).argmax(axis=1), []
+    leader, events = ((x @ score) @ x.T).argmax(axis=1), []
     for k in range(steps):
         now = ((x @ score) @ x.T).argmax(axis=1)
-        told += [(k / steps, int(i), int(now[i])) for i in np.flatnonzero(now != leader)]
+        events += [(k / steps, int(i), int(now[i])) for i in np.flatnonzero(now != leader)]
         leader, toward = now, x[now] @ value.T
         if space.is_sphere:
             x += (toward - (toward * x).sum(axis=1)[:, None] * x) / steps
@@ -78,10 +78,10 @@ def test_events_and_paths_against_small_steps(space, seed, slides):
     assert space.vectors(run.points[-1]) / size == pytest.approx(x / size, abs=3e-3)
     assert slides == any(len(each.after) > 1 for each in run.events)
     if not slides:
-        found = [(each.time, each.token, each.after[0]) for each in run.events]
-        assert len(found) > 4 and [each[1:] for each in found] == [each[1:] for each in told]
-        times = [each[0] for each in told]
-        assert [each[0] for each in found] == pytest.approx(times, abs=3e-3)
+        result = [(each.time, each.token, each.after[0]) for each in run.events]
+        assert len(result) > 4 and [each[1:] for each in result] == [each[1:] for each in events]
+        times = [each[0] for each in events]
+        assert [each[0] for each in result] == pytest.approx(times, abs=3e-3)
 
 
 @pytest.mark.slow

@@ -46,29 +46,33 @@ def first_gap(angles: np.ndarray, time: float, beta: float, normalized: bool) ->
 def test_square_lives_as_long_as_printed_and_as_atoms(beta, flow, constant, printed):
     """Pairs at pi / 2 - 0.02, in the papers' time, where rates are beta or beta / cosh^2."""
     unit = 1.0 if flow.normalized else math.exp(-beta)
-    found = polygon_lifetime(problem(beta, flow), 4, gap=MET)
-    known = beta / math.cosh(beta / 2) ** 2 if flow.normalized else beta
-    assert found.rate / unit == pytest.approx(known, rel=1e-14)
+    lifetime = polygon_lifetime(problem(beta, flow), 4, gap=MET)
+    expected = beta / math.cosh(beta / 2) ** 2 if flow.normalized else beta
+    assert lifetime.rate / unit == pytest.approx(expected, rel=1e-14)
     # To the printed digits.
-    assert found.constant / found.rate * unit == pytest.approx(constant, rel=1e-11, abs=6e-11)
-    assert found.time(0.02) * unit == pytest.approx(printed, abs=6e-11)
+    assert lifetime.constant / lifetime.rate * unit == pytest.approx(constant, rel=1e-11, abs=6e-11)
+    assert lifetime.time(0.02) * unit == pytest.approx(printed, abs=6e-11)
     x = 0.02
     corners = np.array([0.0, math.pi / 2 - x, math.pi, 1.5 * math.pi - x])
     # Near their meeting an error of time grows into one of the gap by speeds of at most 0.05.
-    assert first_gap(corners, found.time(x), beta, flow.normalized) == pytest.approx(MET, abs=1e-11)
+    assert first_gap(corners, lifetime.time(x), beta, flow.normalized) == pytest.approx(
+        MET, abs=1e-11
+    )
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_hexagon_lives_as_long_as_atoms(flow):
     """Six clusters, beta = 9, in pairs; the constant is what is left of ever smaller errors."""
-    found = polygon_lifetime(problem(9.0, flow), 6, gap=0.3)
+    lifetime = polygon_lifetime(problem(9.0, flow), 6, gap=0.3)
     sixth, x = math.pi / 3, 0.05
     angles = np.arange(6) * sixth - x * (np.arange(6) % 2)
-    assert first_gap(angles, found.time(x), 9.0, flow.normalized) == pytest.approx(0.3, abs=1e-11)
-    rest = found.rate * found.time(1e-5) - math.log(1e5)
-    assert rest == pytest.approx(found.constant, abs=1e-8)
+    assert first_gap(angles, lifetime.time(x), 9.0, flow.normalized) == pytest.approx(
+        0.3, abs=1e-11
+    )
+    rest = lifetime.rate * lifetime.time(1e-5) - math.log(1e5)
+    assert rest == pytest.approx(lifetime.constant, abs=1e-8)
     pairing = mf.cluster_rates(problem(9.0, flow), mf.Measure(mf.Circle(), np.arange(6) * sixth))
-    assert found.rate == pytest.approx(pairing.escape[0], rel=1e-12)
+    assert lifetime.rate == pytest.approx(pairing.escape[0], rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -82,11 +86,11 @@ def test_hexagon_lives_as_long_as_atoms(flow):
 )
 def test_the_last_stretch_of_a_polygon_takes_its_time(k, beta, flow, error, gap, exact):
     """The speed falls with the gap: ln(1 / gap) over the rate of contraction."""
-    found = polygon_lifetime(problem(beta, flow), k, gap=gap)
-    assert found.time(error) == pytest.approx(exact, rel=2e-15)
+    lifetime = polygon_lifetime(problem(beta, flow), k, gap=gap)
+    assert lifetime.time(error) == pytest.approx(exact, rel=2e-15)
     # The smallest double, too.
-    smallest = found.rate * found.time(5e-324) + math.log(5e-324)
-    assert smallest == pytest.approx(found.constant, abs=1e-11)
+    smallest = lifetime.rate * lifetime.time(5e-324) + math.log(5e-324)
+    assert smallest == pytest.approx(lifetime.constant, abs=1e-11)
 
 
 @pytest.mark.parametrize(
@@ -100,15 +104,15 @@ def test_the_last_stretch_of_a_polygon_takes_its_time(k, beta, flow, error, gap,
 def test_opposite_pair_has_its_constants(beta, usa, sa):
     """Exponential integrals; any error is the time of two clusters."""
     own = problem(beta)
-    found = polygon_lifetime(own, 2, gap=MET)
-    known = -(np.euler_gamma + math.log(beta / 2)) / 2 - exp1(beta * 1.999) / 2
-    known += math.exp(-2 * beta) * (expi(2 * beta) - expi(beta * 0.001)) / 2
-    assert found.constant == pytest.approx(known, abs=1e-13)
-    assert found.constant == pytest.approx(usa, abs=3e-9)
+    lifetime = polygon_lifetime(own, 2, gap=MET)
+    expected = -(np.euler_gamma + math.log(beta / 2)) / 2 - exp1(beta * 1.999) / 2
+    expected += math.exp(-2 * beta) * (expi(2 * beta) - expi(beta * 0.001)) / 2
+    assert lifetime.constant == pytest.approx(expected, abs=1e-13)
+    assert lifetime.constant == pytest.approx(usa, abs=3e-9)
     normalized = polygon_lifetime(problem(beta, mf.SA), 2, gap=MET)
     assert normalized.constant == pytest.approx(sa, abs=3e-9)
     assert normalized.rate == pytest.approx(2 / (1 + math.exp(2 * beta)), rel=1e-14)
-    for life, flow in ((found, mf.USA), (normalized, mf.SA)):
+    for life, flow in ((lifetime, mf.USA), (normalized, mf.SA)):
         alone = mf.two_cluster_time(problem(beta, flow), math.pi - 0.2, MET)
         assert life.time(0.2) == pytest.approx(alone, rel=1e-12)
 
@@ -170,8 +174,8 @@ def test_nearest_two_on_the_circle_have_their_law():
     """Kolmogorov and Smirnov, 10,000 draws of five tokens; the exact law has p-values above 1 %."""
     angles = 2 * np.pi * np.random.default_rng(5).random((10_000, 5))
     gaps = closest(np.cos(angles[:, :, None] - angles[:, None]))
-    found = kstest(gaps, lambda g: 1 - closest_pair_survival(mf.Circle(), 5, np.minimum(g, np.pi)))
-    assert found.pvalue > 0.01
+    test = kstest(gaps, lambda g: 1 - closest_pair_survival(mf.Circle(), 5, np.minimum(g, np.pi)))
+    assert test.pvalue > 0.01
 
 
 @pytest.mark.slow

@@ -32,17 +32,17 @@ def problem_of(value: Any, points: Any = SIX, score: Any = 1.0) -> mf.Problem:
 
 def shapes(problem: mf.Problem, times: list[float]) -> list[LimitShape]:
     run = mf.simulate(problem, times[-1], save=[0.0, *times], tolerance=1e-12, observables=[])
-    found = zip(run.measures[1:], times, strict=True)
-    return [mf.limit_shape(problem, measure, time) for measure, time in found]
+    result = zip(run.measures[1:], times, strict=True)
+    return [mf.limit_shape(problem, measure, time) for measure, time in result]
 
 
 @pytest.mark.slow
 def test_hull_shrinks_to_a_polytope():
     """V = 1: vertices freeze where LSODA has them, the rest follow one each, like e^{-t}."""
-    found = shapes(problem_of(1.0), [0.5, 1.0, 3.0, 5.0, 10.0])
-    volumes = [hull_volume(each.points) for each in found]
+    result = shapes(problem_of(1.0), [0.5, 1.0, 3.0, 5.0, 10.0])
+    volumes = [hull_volume(each.points) for each in result]
     assert np.all(np.diff(volumes) <= 1e-9) and volumes[0] - volumes[-1] > 0.002
-    early, boolean, late = found[2:]
+    early, boolean, late = result[2:]
     assert late.theorem == "polytope" and late.vertices.tolist() == [0, 1, 2]
     vertices = [
         [1.980834873366, 0.300221225290],
@@ -54,17 +54,17 @@ def test_hull_shrinks_to_a_polytope():
     assert boolean.leaders.tolist() == [0, 1, 2, 0, 0, 1] and boolean.attention_error < 1e-6
     # Half of e^{-10} from their leaders, in the scores that the limit set is told by.
     assert 1e-5 < late.distance < 1e-4
-    gaps = [np.linalg.norm(each.points[3:] - each.points[[0, 0, 1]], axis=1) for each in found[3:]]
+    gaps = [np.linalg.norm(each.points[3:] - each.points[[0, 0, 1]], axis=1) for each in result[3:]]
     np.testing.assert_allclose(gaps[1] / gaps[0], np.exp(-5.0), rtol=1e-6)
 
 
 @pytest.mark.slow
 def test_tokens_gather_on_hyperplanes():
     """V = diag(1, 0.4): first coordinates meet at two values, second ones stay apart."""
-    (found,) = shapes(problem_of([1.0, 0.4]), [16.0])
-    assert found.theorem == "hyperplanes" and found.distance < 1e-6
-    np.testing.assert_allclose(found.levels, [-1.469201065497, 1.980745346979], rtol=0, atol=1e-8)
-    assert np.ptp(found.points[[1, 2, 5], 1]) > 1e-3
+    (result,) = shapes(problem_of([1.0, 0.4]), [16.0])
+    assert result.theorem == "hyperplanes" and result.distance < 1e-6
+    np.testing.assert_allclose(result.levels, [-1.469201065497, 1.980745346979], rtol=0, atol=1e-8)
+    assert np.ptp(result.points[[1, 2, 5], 1]) > 1e-3
     # In other axes, of which none is orthogonal, phi* is the same number.
     turn = np.array([[1.0, 0.7], [0.2, 0.9]])
     back = np.linalg.inv(turn)
@@ -72,28 +72,28 @@ def test_tokens_gather_on_hyperplanes():
     (turned,) = shapes(problem_of(value, np.array(SIX) @ turn.T, back.T @ back), [16.0])
     phi = turned.limits.basis[:, 0]
     assert abs(phi @ (value @ phi) - 1.0) < 1e-12 and turned.theorem == "hyperplanes"
-    expected = found.levels * np.linalg.norm(turn[:, 0])
+    expected = result.levels * np.linalg.norm(turn[:, 0])
     np.testing.assert_allclose(turned.levels, expected, rtol=1e-7)
 
 
 def test_attention_of_a_line_becomes_boolean():
     """Order is kept, and rows have a single 1."""
-    found = shapes(problem_of(1.0, LINE), [2.0, 3.0, 4.0])
+    result = shapes(problem_of(1.0, LINE), [2.0, 3.0, 4.0])
     late = [-1.019132439168, -0.986577885497, 1.356601914686, 1.372508826571, 1.402956651737]
-    np.testing.assert_allclose(found[-1].points[:, 0], late, rtol=0, atol=1e-8)
-    assert found[1].leaders.tolist() == [0, 0, 4, 4, 4] and found[1].attention_error < 1e-8
-    assert 1e-6 < found[0].attention_error < 1e-4
-    assert found[-1].vertices.tolist() == [0, 4]
+    np.testing.assert_allclose(result[-1].points[:, 0], late, rtol=0, atol=1e-8)
+    assert result[1].leaders.tolist() == [0, 0, 4, 4, 4] and result[1].attention_error < 1e-8
+    assert 1e-6 < result[0].attention_error < 1e-4
+    assert result[-1].vertices.tolist() == [0, 4]
 
 
 @pytest.mark.slow
 def test_products_have_a_polytope_in_the_leading_space():
     """V = diag(1, 1, 0.3): tokens at the polytope in F, anywhere in G."""
     points = 2.0 * np.random.default_rng(3).standard_normal((9, 3))
-    (found,) = shapes(problem_of([1.0, 1.0, 0.3], points), [12.0])
-    assert found.theorem == "product" and found.coordinates.shape == (9, 2)
-    assert found.distance < 1e-4 and found.attention_error < 1e-12
-    assert np.ptp(found.points[:, 2]) > 0.1
+    (result,) = shapes(problem_of([1.0, 1.0, 0.3], points), [12.0])
+    assert result.theorem == "product" and result.coordinates.shape == (9, 2)
+    assert result.distance < 1e-4 and result.attention_error < 1e-12
+    assert np.ptp(result.points[:, 2]) > 0.1
 
 
 @pytest.mark.slow
@@ -102,8 +102,8 @@ def test_repulsive_tokens_fall_to_the_origin_like_powers():
     run = mf.simulate(problem_of(-1.0), 20.0, save=[0.0, 1.0, 5.0, 20.0])
     norms = [np.linalg.norm(each.points, axis=1).max() for each in run.measures[1:]]
     assert norms == pytest.approx([1.07616701, 0.56460294, 0.30184645], abs=1e-7)
-    found = mf.limit_shape(run.problem, run.measures[-1], 20.0)
-    assert found.theorem == "origin" and found.distance == norms[-1]
+    shape = mf.limit_shape(run.problem, run.measures[-1], 20.0)
+    assert shape.theorem == "origin" and shape.distance == norms[-1]
     pair = problem_of(-1.0, [[0.6, 0.0, 0.8], [-0.6, 0.0, -0.8]])
     run = mf.simulate(pair, 100.0, save=[0.0, 10.0, 100.0])
     squares = [each.points[0] @ each.points[0] for each in run.measures[1:]]
@@ -124,8 +124,8 @@ def test_consensus_follows_the_value_and_rests_when_rescaled():
         rescaled(problem, last.points, 3.0), np.tile(start, (3, 1)), rtol=1e-7
     )
     far = problem_of(1.0, [[1.0, 2.0]])
-    found = rescaled(far, np.array([[1e300, 2e300]]), 300.0 * np.log(10.0))
-    np.testing.assert_allclose(found, [[1.0, 2.0]], rtol=1e-12)
+    result = rescaled(far, np.array([[1e300, 2e300]]), 300.0 * np.log(10.0))
+    np.testing.assert_allclose(result, [[1.0, 2.0]], rtol=1e-12)
 
 
 @together(

@@ -22,10 +22,10 @@ PRINTED = {
 
 
 def agrees(d: int, beta: float, replicas: int) -> None:
-    made = mf.merging_diagram(32, d, betas=[beta], times=[5.0, 10.0, 20.0], runs=replicas)
+    diagram = mf.merging_diagram(32, d, betas=[beta], times=[5.0, 10.0, 20.0], runs=replicas)
     share, error = map(np.array, PRINTED[d, beta])
-    allowed = 4.0 * np.hypot(error, made.standard_error[0]) + 1e-4
-    assert np.all(np.abs(made.fraction[0] - share) < allowed)
+    allowed = 4.0 * np.hypot(error, diagram.standard_error[0]) + 1e-4
+    assert np.all(np.abs(diagram.fraction[0] - share) < allowed)
 
 
 def test_shares_are_those_printed_on_the_circle():
@@ -45,7 +45,7 @@ def test_layers_are_those_published(normalization):
     """Unprojected Euler steps, one replica written down; the step of USA shrinks with beta."""
     n, d, beta, times = 6, 3, 3.0, [0.0, 0.05, 0.4, 3.0]
     step = 0.1 if normalization == "softmax" else 0.1 / (np.sqrt(3.0) * np.exp(2.5))
-    made = mf.merging_diagram(n, d, betas=[beta], times=times, runs=2, threshold=0.4,
+    diagram = mf.merging_diagram(n, d, betas=[beta], times=times, runs=2, threshold=0.4,
                               normalization=normalization, motion="layers", seed=3)  # fmt: skip
     counts = []
     for replica in range(2):
@@ -60,7 +60,7 @@ def test_layers_are_those_published(normalization):
                 x /= np.linalg.norm(x, axis=1, keepdims=True)
                 layer += 1
             counts.append(np.sum(np.triu(x @ x.T > 0.4, 1)))
-    np.testing.assert_array_equal(made.sums[0], np.reshape(counts, (2, 4)).sum(axis=0))
+    np.testing.assert_array_equal(diagram.sums[0], np.reshape(counts, (2, 4)).sum(axis=0))
     assert len(set(counts)) > 2
 
 
@@ -88,10 +88,10 @@ def test_results_do_not_depend_on_who_computes_them(monkeypatch):
 def test_error_is_that_of_the_mean_of_replicas():
     """Pairs of a replica are not independent: the error is over replicas."""
     options = DiagramOptions(5, 2, (2.0,), (3.0,), 30)
-    made = MergingPlan(options).completed()
+    result = MergingPlan(options).completed()
     shares = merging.merged_pairs(options, 2.0, range(30))[:, 0] / 10.0
-    np.testing.assert_allclose(made.fraction, shares.mean())
-    np.testing.assert_allclose(made.standard_error, shares.std(ddof=1) / np.sqrt(30))
+    np.testing.assert_allclose(result.fraction, shares.mean())
+    np.testing.assert_allclose(result.standard_error, shares.std(ddof=1) / np.sqrt(30))
 
 
 def test_random_values_are_transposed_scores():
@@ -123,8 +123,8 @@ def test_random_values_are_transposed_scores():
 )
 def test_what_cannot_be_made_is_refused(change, message):
     """In one line."""
-    given = {"betas": [1.0], "times": [1.0], "runs": 2} | change
-    refused(message, mf.merging_diagram, **given, error=(ValueError, TypeError))
+    options = {"betas": [1.0], "times": [1.0], "runs": 2} | change
+    refused(message, mf.merging_diagram, **options, error=(ValueError, TypeError))
     refused("score 'gauss' is not known", RandomHead, "gauss")
 
 
@@ -134,13 +134,13 @@ VALUES = mf.RandomValues([mf.Head(beta=1.0)])
 @pytest.mark.slow
 def test_pairs_under_random_values_merge_as_often_as_the_law_says():
     """Three standard errors; the law's mean over uniform overlaps at the start, in R^3."""
-    found = mf.merging_diagram(
+    diagram = mf.merging_diagram(
         2, 3, betas=[2.0], times=[30.0], runs=1000, heads=VALUES, motion="layers", threshold=0.0
     )
     law = mf.papers.random_layers.antipodal_probability
     overlaps, weights = np.polynomial.legendre.leggauss(12)
     apart = weights @ [law(3, 2.0, each) for each in overlaps] / 2
-    assert abs(found.fraction[0, 0] - (1 - apart)) < 3 * found.standard_error[0, 0]
+    assert abs(diagram.fraction[0, 0] - (1 - apart)) < 3 * diagram.standard_error[0, 0]
 
 
 def test_layers_of_random_values_are_those_of_the_numbers_of_a_run():

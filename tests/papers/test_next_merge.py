@@ -57,13 +57,13 @@ def first_meeting(measure: mf.Measure, beta: float, normalized: bool, until: flo
 def test_estimate_is_what_separated_atoms_do_on_the_circle(points, weights, flow):
     """Where one gap is clearly the smallest the other clusters hardly matter."""
     measure = mf.Measure(CIRCLE, points, weights)
-    found = next_merge_estimate(problem(CIRCLE, 25.0, flow), measure)
-    exact = first_meeting(measure, 25.0, flow.normalized, 2.0 * found.time)
+    estimate = next_merge_estimate(problem(CIRCLE, 25.0, flow), measure)
+    exact = first_meeting(measure, 25.0, flow.normalized, 2.0 * estimate.time)
     # Others, e^{-25 (cos 0.6 - cos 1.2)} or 1e-5, are felt; Radau has 1e-7.
-    assert found.time == pytest.approx(exact, rel=1e-7)
-    gaps = measure.manifold.distance(*(measure.points[list(found.pair)]))
+    assert estimate.time == pytest.approx(exact, rel=1e-7)
+    gaps = measure.manifold.distance(*(measure.points[list(estimate.pair)]))
     assert gaps == pytest.approx(min_gap(measure))
-    assert found.runner_up_time > 10 * found.time
+    assert estimate.runner_up_time > 10 * estimate.time
 
 
 def min_gap(measure: mf.Measure) -> float:
@@ -76,10 +76,10 @@ def test_estimate_is_what_separated_atoms_do_on_the_sphere(flow):
     """Two clusters at 0.8 radians among five, of different masses."""
     points = [[1, 0, 0], [np.cos(0.8), np.sin(0.8), 0], [-1, 0.2, 0], [0, 0, 1], [0, -1, -1]]
     measure = mf.Measure(SPHERE, points, [0.2, 0.3, 0.1, 0.2, 0.2])
-    found = next_merge_estimate(problem(SPHERE, 25.0, flow), measure)
-    assert found.pair == (0, 1)
-    exact = first_meeting(measure, 25.0, flow.normalized, 2.0 * found.time)
-    assert found.time == pytest.approx(exact, rel=1e-7)
+    estimate = next_merge_estimate(problem(SPHERE, 25.0, flow), measure)
+    assert estimate.pair == (0, 1)
+    exact = first_meeting(measure, 25.0, flow.normalized, 2.0 * estimate.time)
+    assert estimate.time == pytest.approx(exact, rel=1e-7)
 
 
 @each(
@@ -95,24 +95,24 @@ def test_others_are_felt_to_second_order(beta, points, alone, flow):
     """A pair alone is off by a share delta, its motion among the others by delta^2."""
     space = SPHERE if np.ndim(points[0]) else CIRCLE
     measure, own = mf.Measure(space, points), problem(space, beta, flow)
-    found = next_merge_estimate(own, measure)
-    exact = first_meeting(measure, beta, flow.normalized, 2.0 * found.time)
+    estimate = next_merge_estimate(own, measure)
+    exact = first_meeting(measure, beta, flow.normalized, 2.0 * estimate.time)
     angle = float(space.distance(measure.points[0], measure.points[1]))
     mass = 1 / len(points)
     pair = two_cluster_time(own, angle, 0.25 / np.sqrt(beta), (mass, mass))
     delta = abs(pair / exact - 1)
     assert delta == pytest.approx(alone, rel=0.7)
-    assert found.time == pytest.approx(exact, rel=2 * delta**2 + 1e-7)
+    assert estimate.time == pytest.approx(exact, rel=2 * delta**2 + 1e-7)
 
 
 def test_pairs_that_others_part_do_not_meet():
     """Pairs would meet in a square that pairs up, or in an exact one."""
     own, corners = problem(CIRCLE, 5.0), np.pi / 2 * np.arange(4)
-    found = next_merge_estimate(own, mf.Measure(CIRCLE, corners - 0.02 * (np.arange(4) % 2)))
-    assert {found.pair, found.runner_up} == {(0, 1), (2, 3)}
+    estimate = next_merge_estimate(own, mf.Measure(CIRCLE, corners - 0.02 * (np.arange(4) % 2)))
+    assert {estimate.pair, estimate.runner_up} == {(0, 1), (2, 3)}
     # Alone they take half of the time.
     exact = mf.polygon_lifetime(own, 4).time(0.02)
-    assert found.time == pytest.approx(exact, rel=0.1)
+    assert estimate.time == pytest.approx(exact, rel=0.1)
     assert two_cluster_time(own, np.pi / 2 - 0.02, 0.25 / 5**0.5, (0.25, 0.25)) < 0.7 * exact
     balance = next_merge_estimate(own, mf.Measure(CIRCLE, corners))
     alone = two_cluster_time(own, np.pi / 2, 0.25 / 5**0.5, (0.25, 0.25))
@@ -122,10 +122,10 @@ def test_pairs_that_others_part_do_not_meet():
 def test_mass_decides_between_equal_gaps():
     """Under USA a pair of twice the mass meets in half the time."""
     measure = mf.Measure(CIRCLE, [0.0, 1.0, 3.0, 4.0], [0.1, 0.2, 0.3, 0.4])
-    found = next_merge_estimate(problem(CIRCLE, 40.0), measure)
-    assert (found.pair, found.runner_up) == ((2, 3), (0, 1))
+    estimate = next_merge_estimate(problem(CIRCLE, 40.0), measure)
+    assert (estimate.pair, estimate.runner_up) == ((2, 3), (0, 1))
     # Exactly so alone.
-    assert found.runner_up_time / found.time == pytest.approx(0.7 / 0.3, rel=1e-8)
+    assert estimate.runner_up_time / estimate.time == pytest.approx(0.7 / 0.3, rel=1e-8)
 
 
 def test_time_of_two_is_that_of_the_pair_alone():
@@ -135,36 +135,36 @@ def test_time_of_two_is_that_of_the_pair_alone():
         own = problem(CIRCLE, 9.0, flow)
         angle = float(CIRCLE.distance(0.5, 6.0))
         for gap, until in ((None, 0.25 / 3), (0.01, 0.01)):
-            found = next_merge_estimate(own, measure, gap)
-            assert found.pair == (0, 1)
-            assert found.time == two_cluster_time(own, angle, until, (0.4, 0.6))
+            estimate = next_merge_estimate(own, measure, gap)
+            assert estimate.pair == (0, 1)
+            assert estimate.time == two_cluster_time(own, angle, until, (0.4, 0.6))
 
 
 def test_only_neighbours_meet_on_the_circle():
     """A pair across a cluster between them meets that one first, however light it is."""
     measure = mf.Measure(CIRCLE, [0.0, 0.5, 0.95], [0.495, 0.01, 0.495])
-    found = next_merge_estimate(problem(CIRCLE, 0.5), measure, 0.05)
+    estimate = next_merge_estimate(problem(CIRCLE, 0.5), measure, 0.05)
     across, between = (
         two_cluster_time(problem(CIRCLE, 0.5), gap, 0.05, masses)
         for gap, masses in ((0.95, (0.495, 0.495)), (0.45, (0.01, 0.495)))
     )
     assert across < between
-    assert (found.pair, found.runner_up) == ((1, 2), (0, 1))
+    assert (estimate.pair, estimate.runner_up) == ((1, 2), (0, 1))
 
 
 @pytest.mark.parametrize("turn", [0.0, 3.0, -40.0])
 def test_where_angles_are_counted_from_does_not_matter(turn):
     """Neighbours across the angle 0 are neighbours."""
     measure = mf.Measure(CIRCLE, np.array([6.1, 0.2, 2.0, 4.0]) + turn)
-    found = next_merge_estimate(problem(CIRCLE, 25.0), measure)
-    assert found.pair == (0, 1)
+    estimate = next_merge_estimate(problem(CIRCLE, 25.0), measure)
+    assert estimate.pair == (0, 1)
 
 
 def test_clusters_that_have_met_take_no_time():
     """Nearer than the gap, or in one place even if written a turn apart."""
     for points in ([0.0, 0.01, 2.0], [1.0, 1.0 + 2 * np.pi, 3.0]):
-        found = next_merge_estimate(problem(CIRCLE, 25.0), mf.Measure(CIRCLE, points))
-        assert (found.pair, found.time) == ((0, 1), 0.0)
+        estimate = next_merge_estimate(problem(CIRCLE, 25.0), mf.Measure(CIRCLE, points))
+        assert (estimate.pair, estimate.time) == ((0, 1), 0.0)
 
 
 def test_nothing_meets_where_all_repel_or_time_has_no_number():

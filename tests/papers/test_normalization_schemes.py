@@ -47,11 +47,11 @@ STEPS = {
 def test_flows_are_those_of_eight_tokens(placement, cosines, radius):
     """Cosines at four times and the radius at t = 5 would differ from printed ones."""
     problem = laid(SA, placement, tau=2.0, alpha=0.5)
-    found = equiangular_layers(problem, 8, np.array([1.0, 2.0, 5.0, 10.0]))
+    result = equiangular_layers(problem, 8, np.array([1.0, 2.0, 5.0, 10.0]))
     digits = 5e-9 if placement == "mix" else 1e-12
-    np.testing.assert_allclose(found.cosine, cosines, rtol=0, atol=digits)
-    np.testing.assert_allclose(found.gap, 1 - found.cosine, rtol=0, atol=2e-16)
-    assert found.radius[2] == pytest.approx(radius, abs=1e-8 if placement == "mix" else 1e-10)
+    np.testing.assert_allclose(result.cosine, cosines, rtol=0, atol=digits)
+    np.testing.assert_allclose(result.gap, 1 - result.cosine, rtol=0, atol=2e-16)
+    assert result.radius[2] == pytest.approx(radius, abs=1e-8 if placement == "mix" else 1e-10)
 
 
 @pytest.mark.parametrize("placement", ["pre", "peri", "ngpt"])
@@ -75,9 +75,9 @@ def test_flows_obey_their_equations(placement, beta, flow):
 
     run = solve_ivp(speed, (0, 3), [a, 1.5], rtol=1e-12, atol=1e-13, method="DOP853")
     problem = laid(problem, placement, radius=1.5, alpha=rate)
-    found = equiangular_layers(problem, n, np.array([0.0, 3.0]), start=a)
-    assert found.cosine[0] == a and found.radius[0] == 1.5
-    np.testing.assert_allclose([found.cosine[1], found.radius[1]], run.y[:, -1], rtol=2e-11)
+    cosines = equiangular_layers(problem, n, np.array([0.0, 3.0]), start=a)
+    assert cosines.cosine[0] == a and cosines.radius[0] == 1.5
+    np.testing.assert_allclose([cosines.cosine[1], cosines.radius[1]], run.y[:, -1], rtol=2e-11)
 
 
 def test_pre_and_peri_share_a_curve():
@@ -110,14 +110,14 @@ def test_initial_speeds(placement, speed):
 @pytest.mark.parametrize("placement", STEPS)
 def test_layers_have_their_printed_cosines(placement):
     """Cosines at t = 2 of four steps; the error is of first order."""
-    found = [
+    result = [
         equiangular_layers(laid(SA, placement, h, count=round(2 / h), alpha=0.5), 8).cosine[-1]
         for h in (1.0, 0.5, 0.1, 0.01, 0.005)
     ]
-    np.testing.assert_allclose(found[:4], STEPS[placement], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(result[:4], STEPS[placement], rtol=0, atol=1e-12)
     problem = laid(SA, placement, alpha=0.5)
     (exact,) = equiangular_layers(problem, 8, np.array([2.0])).cosine
-    order = math.log2((found[3] - exact) / (found[4] - exact))
+    order = math.log2((result[3] - exact) / (result[4] - exact))
     assert order == pytest.approx(1.0, abs=0.02)
 
 
@@ -129,7 +129,7 @@ def test_layers_are_those_of_vectors(placement):
         problem = mf.Problem(mf.Sphere(9), mf.exponential(beta), flow)
         x = 1.4 * np.linalg.cholesky((1 - start) * np.eye(9) + start)
         problem = laid(problem, placement, 0.4, count=10, radius=1.4, alpha=0.6, tau=0.8)
-        found = equiangular_layers(problem, 9, start=start)
+        cosines = equiangular_layers(problem, 9, start=start)
         for layer in range(10):
             theta = x / np.linalg.norm(x, axis=1, keepdims=True)
             weights = np.exp(beta * theta @ theta.T - abs(beta))
@@ -147,9 +147,9 @@ def test_layers_are_those_of_vectors(placement):
                 "depth_scaled": theta + 0.4 / math.sqrt(1 + 0.4 * layer) * out,
             }[placement]
         size = np.linalg.norm(x, axis=1)
-        assert found.cosine[-1] == pytest.approx(x[0] @ x[1] / size[0] / size[1], abs=2e-14)
+        assert cosines.cosine[-1] == pytest.approx(x[0] @ x[1] / size[0] / size[1], abs=2e-14)
         if placement in ("pre", "peri", "mix"):
-            assert found.radius[-1] == pytest.approx(size[0], rel=2e-15)
+            assert cosines.radius[-1] == pytest.approx(size[0], rel=2e-15)
 
 
 @together("placement", ["post", "pre", "peri", "ngpt", "depth_scaled"])
@@ -158,15 +158,15 @@ def test_late_layers_contract_as_told(placement):
     assert terminal_contraction(laid(SA, "post", 0.5)) == pytest.approx(4 / 9, abs=1e-15)
     problem = laid(SA, placement, 0.5, count=60, alpha=0.7)
     run = equiangular_layers(problem, 8, start=0.999999)
-    told = terminal_contraction(problem, depth=run.times[-2], radius=run.radius[-2])
-    assert run.gap[-1] / run.gap[-2] == pytest.approx(told, rel=1e-6)
+    ratio = terminal_contraction(problem, depth=run.times[-2], radius=run.radius[-2])
+    assert run.gap[-1] / run.gap[-2] == pytest.approx(ratio, rel=1e-6)
 
 
 def test_linear_phase_has_other_clocks():
     """Amplitudes of degree 3 at beta = 5, r_0 = 1.5, t = 6, and a power of time for pre."""
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA)
     rate, six = mf.growth_rates(problem, 3)[3], np.array([6.0])
-    for placement, known in [
+    for placement, expected in [
         ("post", 60.1036157),
         ("pre", 3.1954432),
         ("peri", 3.4207208),
@@ -174,7 +174,7 @@ def test_linear_phase_has_other_clocks():
         ("depth_scaled", 9.4596703),
     ]:
         tau = linear_phase_clock(laid(problem, placement, radius=1.5, alpha=0.5), six)
-        assert np.exp(rate * tau)[0] == pytest.approx(known, rel=3e-8)
+        assert np.exp(rate * tau)[0] == pytest.approx(expected, rel=3e-8)
     far = linear_phase_clock(laid(problem, "pre"), np.array([1e8, 1e9]))
     assert rate * np.diff(far)[0] / math.log(10.0) == pytest.approx(0.764149562835, abs=1e-8)
     (tau,) = linear_phase_clock(laid(problem, "mix", radius=1.5, tau=2.0), six)

@@ -21,10 +21,10 @@ GAPS = {5: 0.020614762, 8: 0.14801716, 12: 0.77942735, 17: 5.979787e-5}
 
 def agrees(n: int, beta: float, starts: int) -> None:
     """Not above what is known, nor below without a word, nor below what is certain."""
-    found = mf.optimal_configuration(SPHERE, n, beta, starts=starts)
-    assert found.pair_energy == pytest.approx(KNOWN[n][BETAS.index(beta)], rel=1e-9)
-    assert found.lower_bound <= found.pair_energy and found.energy > found.uniform_energy
-    assert found.gradient <= 1e-12 and found.gap > 0
+    optimum = mf.optimal_configuration(SPHERE, n, beta, starts=starts)
+    assert optimum.pair_energy == pytest.approx(KNOWN[n][BETAS.index(beta)], rel=1e-9)
+    assert optimum.lower_bound <= optimum.pair_energy and optimum.energy > optimum.uniform_energy
+    assert optimum.gradient <= 1e-12 and optimum.gap > 0
 
 
 @pytest.mark.slow
@@ -33,8 +33,8 @@ def test_energies_and_gaps_are_those_of_another_program(n, starts):
     """A local minimum, or an energy that is rounding at beta = 25."""
     for beta in BETAS if n < 17 else (5.0,):
         agrees(n, beta, starts)
-    found = mf.optimal_configuration(SPHERE, n, 5.0, starts=starts)
-    assert found.gap == pytest.approx(GAPS[n], rel=1e-6)
+    optimum = mf.optimal_configuration(SPHERE, n, 5.0, starts=starts)
+    assert optimum.gap == pytest.approx(GAPS[n], rel=1e-6)
 
 
 @pytest.mark.slow
@@ -49,12 +49,12 @@ def test_all_energies_are_those_of_another_program(n):
 def test_nothing_is_below_what_is_proved(space):
     """Sharp configurations: starts reach their energy, and none is below."""
     for n in {2: (2, 5, 16), 3: (3, 6), 5: (4, 10, 16)}[space.ambient]:
-        found = mf.optimal_configuration(space, n, 3.0, starts=4)
-        assert found.proved and found.lower_bound == found.pair_energy
-        assert found.found >= 1
-        assert found.minima[0][0] == pytest.approx(found.pair_energy, rel=1e-12)
-        assert found.gap > 0 and found.design == found.sharp.design
-        found.measure.manifold.check_points(found.points)
+        optimum = mf.optimal_configuration(space, n, 3.0, starts=4)
+        assert optimum.proved and optimum.lower_bound == optimum.pair_energy
+        assert optimum.found >= 1
+        assert optimum.minima[0][0] == pytest.approx(optimum.pair_energy, rel=1e-12)
+        assert optimum.gap > 0 and optimum.design == optimum.sharp.design
+        optimum.measure.manifold.check_points(optimum.points)
 
 
 @pytest.mark.slow
@@ -62,28 +62,28 @@ def test_nothing_is_below_what_is_proved(space):
 def test_a_hundred_starts_find_nothing_below_what_is_proved(space):
     """And nothing else: at beta = 5 they all come there."""
     for n in (4, 9, 16) if space == mf.Circle() else (2, 3, 4, 6, 12):
-        found = mf.optimal_configuration(space, n, 5.0, starts=100)
-        assert found.proved and found.found == sum(count for _, count in found.minima) == 100
-        assert found.minima[0][0] >= found.pair_energy * (1 - 1e-12)
+        optimum = mf.optimal_configuration(space, n, 5.0, starts=100)
+        assert optimum.proved and optimum.found == sum(count for _, count in optimum.minima) == 100
+        assert optimum.minima[0][0] >= optimum.pair_energy * (1 - 1e-12)
 
 
 def test_who_computes_does_not_matter():
     """Starts depend on their numbers alone; more of them never end higher."""
     with ThreadPoolExecutor(2) as pool:
         other = mf.optimal_configuration(SPHERE, 9, 10.0, starts=6, executor=pool)
-    found = mf.optimal_configuration(SPHERE, 9, 10.0, starts=6)
-    np.testing.assert_array_equal(found.points, other.points)
-    assert found.minima == other.minima and sum(count for _, count in found.minima) == 6
-    assert mf.optimal_configuration(SPHERE, 9, 10.0, starts=2).pair_energy >= found.pair_energy
+    optimum = mf.optimal_configuration(SPHERE, 9, 10.0, starts=6)
+    np.testing.assert_array_equal(optimum.points, other.points)
+    assert optimum.minima == other.minima and sum(count for _, count in optimum.minima) == 6
+    assert mf.optimal_configuration(SPHERE, 9, 10.0, starts=2).pair_energy >= optimum.pair_energy
 
 
 def test_saddles_are_left():
     """The cube is stationary, and no minimum: Newton's method alone would stay there."""
     cube = mf.configuration("cube").build(SPHERE).points
-    found, beside = optimal._polished(SPHERE, cube, 5.0, 1e-12)
-    assert found is not None and beside is not None and found.gradient < 1e-14
-    assert pair_energy(beside, 5.0) < found.pair_energy
-    assert mf.optimal_configuration(SPHERE, 8, 5.0, starts=2).pair_energy < found.pair_energy
+    result, beside = optimal._polished(SPHERE, cube, 5.0, 1e-12)
+    assert result is not None and beside is not None and result.gradient < 1e-14
+    assert pair_energy(beside, 5.0) < result.pair_energy
+    assert mf.optimal_configuration(SPHERE, 8, 5.0, starts=2).pair_energy < result.pair_energy
 
 
 def test_searches_that_end_nowhere_say_so(monkeypatch):
@@ -104,25 +104,25 @@ def test_repulsive_tokens_come_to_rest_in_a_minimum():
     )
     run = mf.simulate(problem, until=500.0, save=20, representation="particles", tolerance=1e-8)
     energies = run.observables["energy"]
-    found = mf.optimal_configuration(SPHERE, 6, 2.0, starts=2)
+    optimum = mf.optimal_configuration(SPHERE, 6, 2.0, starts=2)
     assert (np.diff(energies) < 1e-15).all()
-    assert energies[-1] == pytest.approx(found.energy, rel=1e-13)
+    assert energies[-1] == pytest.approx(optimum.energy, rel=1e-13)
     assert mf.cluster_rates(problem, run.measures[-1]).drift < 1e-10
 
 
 def test_small_changes_die_out_at_the_rate_of_the_gap():
     """Slowest mode of the icosahedron at beta = 5, in a run: 0.0129905 in scaled time."""
-    found = mf.optimal_configuration(SPHERE, 12, 5.0, starts=0)
+    optimum = mf.optimal_configuration(SPHERE, 12, 5.0, starts=0)
     flow = mf.Flow("none", strength=-1.0)
-    rates = mf.cluster_rates(mf.Problem(SPHERE, mf.exponential(5.0), flow), found.measure)
-    assert found.relaxation_rate == pytest.approx(0.0129905, abs=5e-8)
-    assert rates.escape[3] == pytest.approx(-found.relaxation_rate, rel=1e-10)
-    start = mf.from_points(found.points + 1e-6 * rates.modes[3])
+    rates = mf.cluster_rates(mf.Problem(SPHERE, mf.exponential(5.0), flow), optimum.measure)
+    assert optimum.relaxation_rate == pytest.approx(0.0129905, abs=5e-8)
+    assert rates.escape[3] == pytest.approx(-optimum.relaxation_rate, rel=1e-10)
+    start = mf.from_points(optimum.points + 1e-6 * rates.modes[3])
     problem = mf.Problem(SPHERE, mf.exponential(5.0), flow, start)
     run = mf.simulate(problem, until=100.0, save=2, representation="particles", tolerance=1e-13)
-    away = [np.abs(measure.points - found.points).max() for measure in run.measures]
+    away = [np.abs(measure.points - optimum.points).max() for measure in run.measures]
     rate = np.log(away[0] / away[-1]) / 100.0
-    assert rate == pytest.approx(found.relaxation_rate, rel=1e-4)
+    assert rate == pytest.approx(optimum.relaxation_rate, rel=1e-4)
 
 
 @together(

@@ -84,8 +84,8 @@ def test_closures_part_at_the_second_order():
     gaps = {name: [] for name in ("linear", "Kirkwood")}
     for tokens in (1000, 2000):
         exact = third_cumulant_closure(USA, tokens, HALF, 12)
-        for name, found in gaps.items():
-            found.append(np.abs(CLOSURES[name](USA, tokens, HALF, 12) - exact).max())
+        for name, result in gaps.items():
+            result.append(np.abs(CLOSURES[name](USA, tokens, HALF, 12) - exact).max())
     for coarse, fine in gaps.values():
         assert np.log2(coarse / fine) == pytest.approx(2.0, abs=0.02)
 
@@ -115,8 +115,8 @@ def test_noise_feeds_every_degree(manifold):
 def test_kirkwood_says_where_it_ends():
     """Its psi becomes a peak, which no series carries."""
     end = mf.onset_time(USA, 100)
-    found = kirkwood_closure(USA, 100, [0.2 * end, 2.0 * end], 12)
-    assert np.isfinite(found[0]).all() and np.isnan(found[1]).all()
+    result = kirkwood_closure(USA, 100, [0.2 * end, 2.0 * end], 12)
+    assert np.isfinite(result[0]).all() and np.isnan(result[1]).all()
 
 
 def test_what_is_not_known_is_told():

@@ -66,36 +66,38 @@ def test_fluctuations_about_uniform_grow_as_the_linear_flow(manifold, flow, toke
     """To 1/N beside them, which is taken as a twentieth, and four standard errors."""
     problem = mf.Problem(manifold, mf.exponential(beta=3.0), flow)
     time = 0.5 * np.log(2.0) / mf.growth_rate_max(problem)
-    made = mf.pair_correlation(problem, tokens, times=[time], runs=runs, step=step)
+    correlation = mf.pair_correlation(problem, tokens, times=[time], runs=runs, step=step)
     expected = linear_growth(problem, [time], 5)[0, 1:]
-    error = 4.0 * tokens * made.standard_errors[0, 1:6] + 0.05 * expected
+    error = 4.0 * tokens * correlation.standard_errors[0, 1:6] + 0.05 * expected
     assert expected.max() > 1.9
-    assert np.all(np.abs(tokens * made.second_moments[0, 1:6] - expected) < error)
+    assert np.all(np.abs(tokens * correlation.second_moments[0, 1:6] - expected) < error)
 
 
 @pytest.mark.slow
 def test_few_tokens_feel_the_next_order():
     """The next order would leave over a third of the linear closure's 15 per cent at 16 tokens."""
     time = [0.25 * np.exp(2.0)]
-    made = mf.pair_correlation(USA, 16, times=[0.0, *time], runs=4000, seed=1)
+    correlation = mf.pair_correlation(USA, 16, times=[0.0, *time], runs=4000, seed=1)
     growth = linear_growth(USA, time, 6)[0]
     # What the draws had too much at time 0 has grown, and its mean is known.
-    found = made.second_moments[1, :7] - growth * (made.second_moments[0, :7] - 1 / 16)
-    found[0] = 1.0
+    result = correlation.second_moments[1, :7] - growth * (
+        correlation.second_moments[0, :7] - 1 / 16
+    )
+    result[0] = 1.0
     following = third_cumulant_closure(USA, 16, time, 6)[0]
-    psi = (found - 1 / 16) / (1 - 1 / 16)
+    psi = (result - 1 / 16) / (1 - 1 / 16)
     linear = (growth - 1.0) / 16
     assert np.abs(psi - following)[1:].max() < 0.33 * np.abs(psi - linear)[1:].max()
 
 
 def measured(tokens: int, time: float, runs: int) -> tuple[np.ndarray, np.ndarray]:
     """N^2 (E|c|^2 - lead / N) and errors, less what the draws had too much at time 0."""
-    growth, found = linear_growth(USA, [time], 5)[0, 1:], []
+    growth, result = linear_growth(USA, [time], 5)[0, 1:], []
     for seed in range(20):
-        made = mf.pair_correlation(USA, tokens, times=[0.0, time], runs=runs, seed=seed)
-        first, last = made.second_moments[:, 1:6]
-        found.append(tokens**2 * (last - growth * (first - 1 / tokens)) - tokens * growth)
-    return np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(19)
+        correlation = mf.pair_correlation(USA, tokens, times=[0.0, time], runs=runs, seed=seed)
+        first, last = correlation.second_moments[:, 1:6]
+        result.append(tokens**2 * (last - growth * (first - 1 / tokens)) - tokens * growth)
+    return np.mean(result, axis=0), np.std(result, axis=0) / np.sqrt(19)
 
 
 @pytest.mark.slow
@@ -117,31 +119,34 @@ def test_second_moments_are_means_over_pairs(manifold, mode):
     """E|c_l|^2 = 1/N + (1 - 1/N) psi^_l holds to rounding for whatever was drawn."""
     law = mf.perturbed_uniform([mode])
     problem = mf.Problem(manifold, mf.exponential(beta=2.0), mf.USA, law)
-    made = mf.pair_correlation(problem, 5, times=[0.0], runs=3, seed=7)
+    correlation = mf.pair_correlation(problem, 5, times=[0.0], runs=3, seed=7)
     density, length = initial_density(problem), 2**15 // 5
     points = tokens_of(problem.manifold, density, 5 * length, rng_of(7, 5, 0))[:15]
     cosines = np.array([x @ x.T for x in problem.manifold.vectors(points).reshape(3, 5, -1)])
     others = np.arccos(np.clip(cosines[:, ~np.eye(5, dtype=bool)], -1.0, 1.0)).ravel()
-    l, unit = made.max_degree, pair_basis(manifold.dimension, made.max_degree, np.zeros(1))
+    l, unit = (
+        correlation.max_degree,
+        pair_basis(manifold.dimension, correlation.max_degree, np.zeros(1)),
+    )
     direct = pair_basis(manifold.dimension, l, others).mean(axis=1) / unit[:, 0]
-    np.testing.assert_allclose(made.correlations[0], direct, atol=1e-13)
+    np.testing.assert_allclose(correlation.correlations[0], direct, atol=1e-13)
 
 
 def test_tokens_of_any_density_start_independent():
     """psi^_l(0) = |f_l|^2, and energies follow."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA, mf.von_mises_fisher(1.5))
-    made = mf.pair_correlation(problem, 20, times=[0.0], runs=500)
-    expected = np.abs(initial_density(problem).moments(made.max_degree)) ** 2
-    error = 4.0 * made.correlation_errors[0] + 1e-14
-    assert np.all(np.abs(made.correlations[0] - expected) < error)
+    correlation = mf.pair_correlation(problem, 20, times=[0.0], runs=500)
+    expected = np.abs(initial_density(problem).moments(correlation.max_degree)) ** 2
+    error = 4.0 * correlation.correlation_errors[0] + 1e-14
+    assert np.all(np.abs(correlation.correlations[0] - expected) < error)
     angles = np.array([0.0, 1.0, 3.0])
-    psi, spread = made.psi(angles)
-    series = expected @ pair_basis(1, made.max_degree, angles)
+    psi, spread = correlation.psi(angles)
+    series = expected @ pair_basis(1, correlation.max_degree, angles)
     assert np.all(np.abs(psi[0] - series) < 4.0 * spread[0])
     energy = 1 / 20 + 19 / 20 * mf.observables.interaction_energy(
         problem, initial_density(problem).moments(problem.kernel_degree)
     )
-    assert abs(made.energy[0] - energy) < 4.0 * made.energy_error[0]
+    assert abs(correlation.energy[0] - energy) < 4.0 * correlation.energy_error[0]
 
 
 @pytest.mark.slow
@@ -164,11 +169,11 @@ def test_random_phases_start_as_the_linear_flow(manifold, tokens):
     """Moments of every order have the variance C_l / N, and grow with their degree."""
     problem = mf.Problem(manifold, mf.exponential(beta=4.0), mf.USA)
     times = quiet_time(problem, tokens) * np.array([0.5, 1.0])
-    made = mf.pair_correlation(problem, tokens, times=times, runs=100, start="random phase")
+    correlation = mf.pair_correlation(problem, tokens, times=times, runs=100, start="random phase")
     growth = linear_growth(problem, times, 6)[:, 1:]
-    early = tokens * made.second_moments[:, 1:7]
+    early = tokens * correlation.second_moments[:, 1:7]
     np.testing.assert_allclose(early[1] / early[0], growth[1] / growth[0], rtol=1e-12)
-    assert np.all(np.abs(early - growth) < 4.0 * tokens * made.standard_errors[:, 1:7])
+    assert np.all(np.abs(early - growth) < 4.0 * tokens * correlation.standard_errors[:, 1:7])
 
 
 def test_random_phases_go_on_where_the_linear_flow_ends():
@@ -176,11 +181,11 @@ def test_random_phases_go_on_where_the_linear_flow_ends():
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.USA)
     quiet, end = quiet_time(problem, 10**5), 2.0 * mf.onset_time(problem, 10**5)
     times = [quiet, 1.001 * quiet, end]
-    made = mf.pair_correlation(problem, 10**5, times=times, runs=6, start="random phase")
-    before, after = made.second_moments[:2, 1:6]
+    correlation = mf.pair_correlation(problem, 10**5, times=times, runs=6, start="random phase")
+    before, after = correlation.second_moments[:2, 1:6]
     # The amplitude of the start is 0.08; its square is that of what is left out.
     assert np.abs(after - before).max() < 0.03 * before.max()
-    assert made.energy[2] > 2.0 * made.energy[0]
+    assert correlation.energy[2] > 2.0 * correlation.energy[0]
 
 
 HEADS = [mf.Head(score=[[0.5, 1.0], [-1.0, 0.5]], value=[1.0, -0.3]), mf.Head(value=0.5)]
@@ -221,9 +226,9 @@ def test_wrong_questions_are_told():
         ask(mf.Problem(mf.Circle(), sinkhorn), 10, times=[1.0])
     with pytest.raises(ValueError, match="fluctuations of 100 tokens are not small at time 0"):
         ask(USA, 100, times=[1.0], start="random phase")
-    made = ask(USA, 10, times=[0.0], runs=2)
-    refused("'cubic' is not known. Known: Kirkwood, linear, third", made.closure, "cubic")
-    refused("angles must be a list of finite numbers", made.psi, np.nan)
+    result = ask(USA, 10, times=[0.0], runs=2)
+    refused("'cubic' is not known. Known: Kirkwood, linear, third", result.closure, "cubic")
+    refused("angles must be a list of finite numbers", result.psi, np.nan)
     peaked = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA, mf.von_mises_fisher(1.0))
     with pytest.raises(ValueError, match="closures start from uniform tokens"):
         ask(peaked, 10, times=[0.0], runs=2).closure()

@@ -129,8 +129,8 @@ def test_antipodal_probabilities_are_printed(rule):
     rows = [list(map(float, row.split())) for row in PRINTED[rule].split("\n")[1:]]
     for d, row in zip((2, 3, 4, 5, 8, 16), rows, strict=True):
         for beta, expected in zip((0.5, 1.0, 2.0, 3.0), row, strict=True):
-            found = antipodal_probability(d, beta, interpretation=rule)
-            assert found == pytest.approx(expected, abs=1e-9)
+            probability = antipodal_probability(d, beta, interpretation=rule)
+            assert probability == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -156,16 +156,16 @@ def test_antipodal_probability_agrees_with_a_quadrature_in_the_overlap(d, beta, 
         return total * half ** (1.0 + right + left)
 
     above, below = integral(overlap, 1.0), integral(-1.0, overlap)
-    found = antipodal_probability(d, beta, overlap)
-    assert found == pytest.approx(above / (above + below), abs=1e-9)
+    probability = antipodal_probability(d, beta, overlap)
+    assert probability == pytest.approx(above / (above + below), abs=1e-9)
 
 
 @pytest.mark.parametrize("overlap", [-0.8, 0.0, 0.3])
 def test_circle_has_the_angle_over_pi(overlap):
     """In the plane layers choose the antipodal end with probability arccos(R) / pi, at any beta."""
     for beta in (0.0, 0.5, 20.0):
-        found = antipodal_probability(2, beta, overlap)
-        assert found == pytest.approx(math.acos(overlap) / math.pi, abs=1e-11)
+        probability = antipodal_probability(2, beta, overlap)
+        assert probability == pytest.approx(math.acos(overlap) / math.pi, abs=1e-11)
 
 
 def test_antipodal_end_appears_at_the_critical_beta():
@@ -190,8 +190,8 @@ def test_stopped_probability_is_harmonic(rule):
     assert ends == pytest.approx([1.0, 0.0], abs=1e-10)
     # Printed: d = 3, beta = 1 stopped at 1 - 1e-5.
     if rule == "stratonovich":
-        found = antipodal_probability(3, 1.0, interpretation=rule, until=1.0 - 1e-5)
-        assert found == pytest.approx(0.16945739, abs=5e-9)
+        probability = antipodal_probability(3, 1.0, interpretation=rule, until=1.0 - 1e-5)
+        assert probability == pytest.approx(0.16945739, abs=5e-9)
 
 
 @pytest.mark.slow
@@ -277,8 +277,8 @@ def test_mean_overlap_agrees_with_differences(rule):
         step = np.linalg.solve(eye - half, eye + half)
         values.append((np.linalg.matrix_power(step, steps) @ r)[[cells // 4, cells // 2]])
     expected = values[1] + (values[1] - values[0]) / 3.0
-    found = [mean_overlap(3, 1.0, 1.0, start, rule) for start in (-0.5, 0.0)]
-    assert found == pytest.approx(expected, abs=1e-6)
+    result = [mean_overlap(3, 1.0, 1.0, start, rule) for start in (-0.5, 0.0)]
+    assert result == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.slow
@@ -308,8 +308,8 @@ def test_layers_have_the_mean_overlap():
 )  # fmt: skip
 def test_orders_without_scores_are_printed(square, time, rule, expected):
     """By Chebyshev polynomials in |m|^2 and by differences of order four in its logit."""
-    found = mean_squared_order(math.sqrt(square), time, rule)
-    assert found == pytest.approx(expected, abs=1e-8)
+    result = mean_squared_order(math.sqrt(square), time, rule)
+    assert result == pytest.approx(expected, abs=1e-8)
 
 
 @pytest.mark.slow
@@ -386,9 +386,9 @@ def test_simplex_follows_its_equation():
         assert (after - before) / (2 * h) == pytest.approx(s[0, 1] - gamma * s[0, 0], abs=1e-6)
     drift, _ = overlap_coefficients(10**7, 1.0, np.array([gamma]))
     assert s[0, 1] - gamma * s[0, 0] == pytest.approx(drift[0], abs=1e-6)
-    found = simplex_overlap(32, 2.0, np.array([0.5, 1.0, 2.0, 4.0]))
+    result = simplex_overlap(32, 2.0, np.array([0.5, 1.0, 2.0, 4.0]))
     printed = [0.0192112643, 0.0490249678, 0.1593917533, 0.6123909023]
-    np.testing.assert_allclose(found, printed, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(result, printed, rtol=0, atol=1e-10)
 
 
 @pytest.mark.slow

@@ -31,11 +31,11 @@ def test_formulas_are_the_eigenvalues_of_the_clusters(d, law, kernel):
     """All of them, each as often: softmax and repulsive sums, in subspheres too."""
     for flow in (mf.SA, mf.Flow("none", strength=-1.5)):
         problem = mf.Problem(mf.Circle() if d == 2 else mf.Sphere(d), kernel, flow, law)
-        found = mf.stationary_spectrum(problem)
+        spectrum = mf.stationary_spectrum(problem)
         matrix = mf.cluster_rates(problem, problem.initial_measure()).escape.real
-        assert found.closed and found.multiplicities.sum() == len(matrix)
+        assert spectrum.closed and spectrum.multiplicities.sum() == len(matrix)
         # Eigenvalues of symmetric matrices of some 20 rows.
-        each = np.repeat(found.rates, found.multiplicities)
+        each = np.repeat(spectrum.rates, spectrum.multiplicities)
         np.testing.assert_allclose(each, matrix, rtol=0, atol=1e-13 * np.abs(matrix).max())
 
 
@@ -60,8 +60,8 @@ def test_a_subsphere_is_left_as_a_ring_leaves_the_equator():
     """Degree 0 along the normal is the height of a ring of S^7, by its own equation."""
     law = mf.configuration("subsphere", 2, 7)
     there = mf.Problem(mf.Sphere(8), mf.exponential(5.0), mf.SA, law)
-    found = mf.stationary_spectrum(there)
-    rate = found.rates[found.modes.index("degree 0 along a normal")]
+    spectrum = mf.stationary_spectrum(there)
+    rate = spectrum.rates[spectrum.modes.index("degree 0 along a normal")]
     heights = ring_height(8, 5.0, [0.0, 1.0], 1e-7)
     # Beyond linear: 1e-14.
     assert abs(np.log(heights[1] / heights[0]) - rate) < 1e-11
@@ -72,10 +72,10 @@ def test_without_scores_the_second_moments_are_the_spectrum():
     x = np.random.default_rng(0).standard_normal((5, 3))
     points = np.concatenate([x, -x]) / np.linalg.norm(x, axis=1)[[*range(5), *range(5)], None]
     problem = mf.Problem(mf.Sphere(), mf.linear(), mf.SA, mf.from_points(points))
-    found = mf.stationary_spectrum(problem)
+    spectrum = mf.stationary_spectrum(problem)
     moments = np.linalg.eigvalsh(points.T @ points / 10)
-    np.testing.assert_allclose(found.rates, [*1.0 - moments, 0.0], rtol=0, atol=1e-14)
-    assert found.index == 3 and found.multiplicities.tolist() == [1, 1, 1, 17]
+    np.testing.assert_allclose(spectrum.rates, [*1.0 - moments, 0.0], rtol=0, atol=1e-14)
+    assert spectrum.index == 3 and spectrum.multiplicities.tolist() == [1, 1, 1, 17]
 
 
 def test_what_moves_has_no_spectrum():

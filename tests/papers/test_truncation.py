@@ -45,9 +45,9 @@ def weights(d: int, beta: float, l: int) -> mpmath.mpf:
 )
 def test_bounds_are_the_known_ones(problem, degree, kernel, velocity):
     """A degree, a weight or a factor of the gradient would be missing."""
-    found = mf.truncation(problem, degree)
-    assert found.kernel_error == pytest.approx(kernel, rel=2e-11)
-    assert found.velocity_error == pytest.approx(velocity, rel=2e-11)
+    truncation = mf.truncation(problem, degree)
+    assert truncation.kernel_error == pytest.approx(kernel, rel=2e-11)
+    assert truncation.velocity_error == pytest.approx(velocity, rel=2e-11)
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def test_bounds_are_the_known_ones(problem, degree, kernel, velocity):
 def test_bounds_equal_sums_of_bessel_functions(d, beta, degree):
     """Cancellation, underflow, or a sum that ends early, where beta is small or d is large."""
     with mpmath.workdps(40):
-        found = mf.truncation(sphere(beta, d) if d > 2 else circle(beta), degree)
+        truncation = mf.truncation(sphere(beta, d) if d > 2 else circle(beta), degree)
         terms = [(l, weights(d, beta, l)) for l in range(degree + 1, degree + 80)]
         kernel = sum(w for _, w in terms)
         steep = sum(w * mpmath.sqrt(mpmath.mpf(l * (l + d - 2)) / (d - 1)) for l, w in terms)
-        assert abs(mpmath.mpf(found.kernel_error) / kernel - 1) < 1e-12
-        assert abs(mpmath.mpf(found.velocity_error) * beta / steep - 1) < 1e-12
+        assert abs(mpmath.mpf(truncation.kernel_error) / kernel - 1) < 1e-12
+        assert abs(mpmath.mpf(truncation.velocity_error) * beta / steep - 1) < 1e-12
 
 
 def circle(beta: float) -> mf.Problem:
@@ -71,11 +71,11 @@ def circle(beta: float) -> mf.Problem:
 @pytest.mark.parametrize("beta", [25.0, 1e8])
 def test_the_circle_telescopes(beta):
     """V_L = e^{-beta} (I_L + I_{L+1}), where a tail has tens of thousands of terms."""
-    found = mf.truncation(circle(beta), 20).velocity_error
+    result = mf.truncation(circle(beta), 20).velocity_error
     with mpmath.workdps(30):
         large = [mpmath.besseli(l, beta) * mpmath.exp(-beta) for l in (20, 21)]
     # Terms are sums of as many logarithms.
-    assert found == pytest.approx(float(sum(large)), rel=1e-13 if beta < 100 else 1e-9)
+    assert result == pytest.approx(float(sum(large)), rel=1e-13 if beta < 100 else 1e-9)
 
 
 @pytest.mark.parametrize("beta", [5.0, -5.0])
@@ -105,32 +105,35 @@ def test_velocities_of_tokens_keep_the_bounds(space, degree):
     for flow in (mf.USA, mf.SA):
         problem = mf.Problem(space, mf.exponential(5.0), flow)
         exact = pair_velocity(space, problem.kernel, points, None, flow.normalized)
-        felt = interaction(problem, degree)
-        field = felt.of_points(points, None)
+        mean_field = interaction(problem, degree)
+        field = mean_field.of_points(points, None)
         velocity = field.velocity(points)
         speed, errors = (length(v) for v in (velocity, velocity - exact))
-        kept = mf.truncation(problem, degree)
-        bounds = np.full(100, kept.velocity_error)
+        truncation = mf.truncation(problem, degree)
+        bounds = np.full(100, truncation.velocity_error)
         if flow.normalized:
             assert field.partition is not None
-            z = space.evaluate(field.partition, points) / felt.scale
-            bounds = kept.softmax_error(z, speed)
-            assert np.all(bounds <= kept.softmax_error(z) * (1 + 1e-12))
+            z = space.evaluate(field.partition, points) / mean_field.scale
+            bounds = truncation.softmax_error(z, speed)
+            assert np.all(bounds <= truncation.softmax_error(z) * (1 + 1e-12))
             # What tokens attend to: 1/n at least, to themselves.
-            assert np.all(bounds <= kept.softmax_error(1 / 100 - kept.kernel_error))
+            assert np.all(bounds <= truncation.softmax_error(1 / 100 - truncation.kernel_error))
         assert np.all(errors <= bounds + 1e-15)
         assert errors.max() > (0.003 if degree < 20 else 0.0) * bounds.min()
 
 
 def test_opposite_of_all_mass_nothing_is_certified():
     """A quotient of what is lost would be certified where Z is smaller than that."""
-    kept = mf.truncation(SA5, 10)
-    assert kept.softmax_error() == pytest.approx(
-        (kept.velocity_error + kept.kernel_error) / (math.exp(-10.0) - kept.kernel_error)
+    truncation = mf.truncation(SA5, 10)
+    assert truncation.softmax_error() == pytest.approx(
+        (truncation.velocity_error + truncation.kernel_error)
+        / (math.exp(-10.0) - truncation.kernel_error)
     )
-    found = kept.softmax_error([0.5, kept.kernel_error])
-    assert found[0] < 2e-4 and found[1] == np.inf
-    np.testing.assert_array_equal(kept.flow_error([0.0, 1.0], kept.kernel_error), [0.0, np.inf])
+    result = truncation.softmax_error([0.5, truncation.kernel_error])
+    assert result[0] < 2e-4 and result[1] == np.inf
+    np.testing.assert_array_equal(
+        truncation.flow_error([0.0, 1.0], truncation.kernel_error), [0.0, np.inf]
+    )
     with pytest.raises(ValueError, match="weights are not normalised: the bound is velocity"):
         mf.truncation(USA5, 10).softmax_error()
 
@@ -144,19 +147,19 @@ def test_tokens_stay_within_the_certified_distance(problem, degree):
     end = 0.5 if softmax else 0.02 * math.exp(5.0)
 
     def moved(economical_degree: int) -> np.ndarray:
-        felt = interaction(problem, economical_degree)
-        run = solve_ivp(lambda t, x: felt.of_points(x, None).velocity(x), (0, end), start,
+        field = interaction(problem, economical_degree)
+        run = solve_ivp(lambda t, x: field.of_points(x, None).velocity(x), (0, end), start,
                         rtol=1e-11, atol=1e-13)  # fmt: skip
         return np.asarray(run.y[:, -1])
 
-    kept = mf.truncation(problem, degree)
+    truncation = mf.truncation(problem, degree)
     apart = np.abs(moved(degree) - moved(4 * degree)).max()
     z = 1 / 12 if softmax else 1.0
-    bound = kept.flow_error(end, z) if softmax else kept.flow_error(end)
+    bound = truncation.flow_error(end, z) if softmax else truncation.flow_error(end)
     assert 1e-9 < apart <= bound
     # Parting of tokens opposite to a cluster, and what they feel of it.
     rate = 5.05 + 12 * 1.626804 if softmax else 1 + 61.7986177956 * math.exp(-5.0)
-    error = kept.softmax_error(z) if softmax else kept.velocity_error
+    error = truncation.softmax_error(z) if softmax else truncation.velocity_error
     assert bound == pytest.approx(error * math.expm1(rate * end) / rate, rel=1e-5)
 
 
@@ -169,10 +172,10 @@ def test_parting_is_the_largest_slope():
             beta * np.sin(phi) ** 2 - np.cos(phi)
         )  # -h'
         parting = abs(strength) * np.max(np.sign(strength) * slope)
-        found = mf.truncation(problem, 3)
-        assert found.rates == pytest.approx((parting, abs(strength)), rel=1e-7)
+        truncation = mf.truncation(problem, 3)
+        assert truncation.rates == pytest.approx((parting, abs(strength)), rel=1e-7)
         speed = np.exp(beta * np.cos(phi) - abs(beta)) * np.sin(phi) * abs(strength)
-        assert found.largest_speed == pytest.approx(speed.max(), rel=1e-7)
+        assert truncation.largest_speed == pytest.approx(speed.max(), rel=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -187,10 +190,10 @@ def test_parting_is_the_largest_slope():
 def test_least_degrees(d, beta, degrees, features):
     """A degree too few breaks the promise, one too many costs features."""
     problem = circle(beta) if d == 2 else sphere(beta, d)
-    found = [mf.truncation(problem, error=error) for error in (1e-2, 1e-4, 1e-8, 1e-12)]
-    assert tuple(each.degree for each in found) == degrees
-    assert tuple(each.features for each in found) == features
-    for each, error in zip(found, (1e-2, 1e-4, 1e-8, 1e-12), strict=True):
+    truncations = [mf.truncation(problem, error=error) for error in (1e-2, 1e-4, 1e-8, 1e-12)]
+    assert tuple(each.degree for each in truncations) == degrees
+    assert tuple(each.features for each in truncations) == features
+    for each, error in zip(truncations, (1e-2, 1e-4, 1e-8, 1e-12), strict=True):
         assert each.kernel_error <= error < mf.truncation(problem, each.degree - 1).kernel_error
     far = mf.truncation(problem, error=1e-100)
     assert far.kernel_error <= 1e-100 < mf.truncation(problem, far.degree - 1).kernel_error
@@ -206,10 +209,10 @@ def test_random_features_vary_as_told():
         waves = np.cos(math.sqrt(beta) * omega @ (x - y))
         raised = np.exp(math.sqrt(beta) * omega @ (x + y) - 2 * beta)
         for drawn, variance in ((waves, trigonometric_variance), (raised, positive_variance)):
-            told = variance(beta, s, 1)
-            assert abs(drawn.mean() - math.exp(beta * (s - 1))) <= 4 * math.sqrt(told / draws)
+            expected = variance(beta, s, 1)
+            assert abs(drawn.mean() - math.exp(beta * (s - 1))) <= 4 * math.sqrt(expected / draws)
             squares = (drawn - math.exp(beta * (s - 1))) ** 2
-            assert abs(squares.mean() - told) <= 4 * squares.std() / math.sqrt(draws)
+            assert abs(squares.mean() - expected) <= 4 * squares.std() / math.sqrt(draws)
     assert positive_variance(5.0, 1.0, 1) == pytest.approx(math.expm1(20.0), rel=1e-13)
     for bad in (0.0, -1.0):
         refused("random features are of beta above 0", trigonometric_variance, bad, 0.0, 1)
@@ -226,8 +229,8 @@ def test_moments_determine_tokens():
     roots = np.roots([(-1) ** k * e for k, e in enumerate(elementary)])
     # c_k = mean e^{-i k theta}, or its conjugate: tokens are those of one sign.
     for sign in (1, -1):
-        found = np.sort(np.mod(sign * np.angle(roots), 2 * np.pi))
-        if np.abs(found - angles).max() < 1e-8:
+        result = np.sort(np.mod(sign * np.angle(roots), 2 * np.pi))
+        if np.abs(result - angles).max() < 1e-8:
             return
     raise AssertionError("the tokens are others")
 
@@ -241,9 +244,13 @@ def test_constant_scores_are_the_mean():
     problem = mf.Problem(
         mf.Sphere(), mf.Attention([zero], beta=2.0), initial=mf.from_points(points)
     )
-    kept = mf.truncation(problem, 1)
-    assert (kept.kernel_error, kept.velocity_error, kept.features) == (0.0, 0.0, 4)
-    assert kept.softmax_error() == 0.0
+    truncation = mf.truncation(problem, 1)
+    assert (truncation.kernel_error, truncation.velocity_error, truncation.features) == (
+        0.0,
+        0.0,
+        4,
+    )
+    assert truncation.softmax_error() == 0.0
     rows = mf.attention_matrix(problem, problem.initial_measure())[0]
     np.testing.assert_allclose(rows @ points, np.tile(mean, (9, 1)), rtol=0, atol=1e-16)
 
@@ -272,13 +279,13 @@ def test_heads_keep_their_bound(d, degree):
         kernel[i] = math.exp(r[i]) * basis(u[i], counts * a)
     lost = np.abs(np.exp(r * u) - kernel) * math.exp(-matrices.sharpness)
     out = np.linalg.norm(y @ matrices.value.T, axis=1) * lost
-    kept = mf.truncation(problem, degree)
-    assert lost.max() <= kept.kernel_error and out.max() <= kept.velocity_error
+    truncation = mf.truncation(problem, degree)
+    assert lost.max() <= truncation.kernel_error and out.max() <= truncation.velocity_error
     # At u = 1 and the direction of largest |S^T x| it is attained.
     a = mf.exponential(matrices.sharpness).attention_multipliers(d - 1, degree - 1)
-    assert 1.0 - (counts * a).sum() == pytest.approx(kept.kernel_error, abs=1e-14)
-    assert kept.velocity_error == pytest.approx(
-        kept.kernel_error * np.linalg.norm(matrices.value, 2), rel=1e-13
+    assert 1.0 - (counts * a).sum() == pytest.approx(truncation.kernel_error, abs=1e-14)
+    assert truncation.velocity_error == pytest.approx(
+        truncation.kernel_error * np.linalg.norm(matrices.value, 2), rel=1e-13
     )
 
 
@@ -291,11 +298,11 @@ def test_heads_add_up_by_their_largest_weights():
         return mf.truncation(mf.Problem(mf.Circle(), attention), 7)
 
     scores = [mf.truncation(circle(beta), 6).kernel_error for beta in (5.0, 2.0)]
-    found = kept("none", *heads)
-    assert found.velocity_error == pytest.approx(
+    result = kept("none", *heads)
+    assert result.velocity_error == pytest.approx(
         scores[0] + 3.0 * math.exp(-3.0) * scores[1], rel=1e-12
     )
-    assert found.kernel_error == pytest.approx(scores[0], rel=1e-13)
+    assert result.kernel_error == pytest.approx(scores[0], rel=1e-13)
     softmax = kept("softmax", *heads)
     first, second = (2.0 * lost / (0.1 - lost) for lost in scores)
     assert softmax.softmax_error(0.1) == pytest.approx(first + 3.0 * second, rel=1e-12)
@@ -305,10 +312,10 @@ def test_heads_add_up_by_their_largest_weights():
 def test_the_degree_in_use_is_rounding():
     """The degree that the package takes would lose more than the last digits."""
     for problem in (USA5, SA5, sphere(81.0), sphere(-3.0), sphere(2.0, 64)):
-        kept = mf.truncation(problem)
-        assert kept.degree == problem.kernel_degree
+        truncation = mf.truncation(problem)
+        assert truncation.degree == problem.kernel_degree
         if problem.manifold.dimension < 5:
-            assert kept.velocity_error < 1e-15 * kept.largest_speed
+            assert truncation.velocity_error < 1e-15 * truncation.largest_speed
     linear = mf.truncation(mf.Problem(mf.Sphere(), mf.linear(), mf.USA))
     assert (linear.degree, linear.kernel_error, linear.velocity_error) == (1, 0.0, 0.0)
     assert linear.rates == (1.0, 1.0)
@@ -353,5 +360,5 @@ NOISY = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", diffusivity
 
 def test_flow_error_of_sharp_softmax_is_infinite_and_no_nan():
     """e^{-2 beta} underflows: 1/0 would be told as no number, with a warning."""
-    kept = mf.truncation(mf.Problem(mf.Circle(), mf.exponential(1e4), mf.SA))
-    assert kept.flow_error([0.0, 1e-9, 1.0]).tolist() == [0.0, np.inf, np.inf]
+    truncation = mf.truncation(mf.Problem(mf.Circle(), mf.exponential(1e4), mf.SA))
+    assert truncation.flow_error([0.0, 1e-9, 1.0]).tolist() == [0.0, np.inf, np.inf]

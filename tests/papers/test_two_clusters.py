@@ -72,21 +72,21 @@ def test_usa_time_is_a_difference_of_exponential_integrals(beta, angle):
     with mpmath.workdps(60):
         for until in (angle * (1 - 1e-9), 0.9 * angle, 0.1 * angle, 1e-12):
             exact = unnormalised(beta, angle, until)
-            found = two_cluster_time(problem(beta), angle, until)
+            time = two_cluster_time(problem(beta), angle, until)
             if exact < 1e300:
                 # An error eps of beta sin^2(angle / 2) changes the time by its multiple.
                 slack = 1e-15 * (4 + 2 * max(0, float(mpmath.log(exact))))
-                assert abs(found / exact - 1) < slack
+                assert abs(time / exact - 1) < slack
             elif exact > 1.8e308:
-                assert found == math.inf
+                assert time == math.inf
 
 
 @each("beta", [-60.0, 5.0, *MORE], masses=SPLITS)
 def test_sa_time_is_the_integral_of_its_definition(beta, masses):
     """Partial fractions and panels against adaptive quadrature of 1 / phi'."""
     for angle, until in ((2.9, 0.02), (1.2, 0.7)):
-        found = two_cluster_time(problem(beta, mf.SA), angle, until, masses)
-        assert found == pytest.approx(by_quadrature(beta, angle, until, masses), rel=1e-12)
+        time = two_cluster_time(problem(beta, mf.SA), angle, until, masses)
+        assert time == pytest.approx(by_quadrature(beta, angle, until, masses), rel=1e-12)
 
 
 @each("masses", [(0.5, 0.5), (0.2, 0.8)], beta=[0.0, 1.0, 8.0, -2.0], flow=[mf.USA, mf.SA])
@@ -120,8 +120,8 @@ def test_last_two_clusters_of_the_kinetic_figure_meet_when_theory_says():
 def test_linear_kernel_takes_the_logarithm_of_tangents(flow):
     """Kuramoto: phi' = -M sin phi, with M = 1 under SA."""
     expected = math.log(math.tan(1.4) / math.tan(0.05)) / (1.0 if flow.normalized else 0.5)
-    found = two_cluster_time(problem(0.0, flow), 2.8, 0.1, (0.1, 0.4))
-    assert found == pytest.approx(expected, rel=1e-14)
+    time = two_cluster_time(problem(0.0, flow), 2.8, 0.1, (0.1, 0.4))
+    assert time == pytest.approx(expected, rel=1e-14)
 
 
 @each("beta", [-3.0, 1.0, 60.0], flow=[mf.USA, mf.SA])
@@ -129,8 +129,8 @@ def test_a_kernel_given_as_a_function_takes_the_same_time(beta, flow):
     """Other kernels have no closed form, and the same formula."""
     own = mf.Problem(mf.Sphere(), mf.zonal(lambda s: np.exp(beta * s - abs(beta))), flow)
     for masses in SPLITS:
-        found = two_cluster_time(own, 2.9, 0.01, masses)
-        assert found == pytest.approx(
+        time = two_cluster_time(own, 2.9, 0.01, masses)
+        assert time == pytest.approx(
             two_cluster_time(problem(beta, flow), 2.9, 0.01, masses), rel=1e-12
         )
 
@@ -139,16 +139,16 @@ def test_two_clusters_move_on_a_circle_in_every_dimension():
     """Nothing but the angle matters."""
     for flow in (mf.USA, mf.SA):
         high = mf.Problem(mf.Sphere(8), mf.exponential(3.0), flow)
-        found = two_cluster_time(high, 2.0, 0.1, (0.2, 0.5))
-        assert found == two_cluster_time(problem(3.0, flow), 2.0, 0.1, (0.2, 0.5))
+        time = two_cluster_time(high, 2.0, 0.1, (0.2, 0.5))
+        assert time == two_cluster_time(problem(3.0, flow), 2.0, 0.1, (0.2, 0.5))
 
 
 @pytest.mark.parametrize("angle", [0.9, 1.0, 1.1])
 def test_a_steep_kernel_given_as_a_function_gets_finer_panels(angle):
     """Beta = 600 falls by e^270 on two panels; its own rounding is 600 eps."""
     steep = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(600 * (s - 1))), mf.USA)
-    found = two_cluster_time(steep, angle, 0.5)
-    assert found == pytest.approx(two_cluster_time(problem(600.0), angle, 0.5), rel=1e-12)
+    time = two_cluster_time(steep, angle, 0.5)
+    assert time == pytest.approx(two_cluster_time(problem(600.0), angle, 0.5), rel=1e-12)
 
 
 @each("beta", [-8.0, 3.0, 81.0], flow=[mf.USA, mf.SA])

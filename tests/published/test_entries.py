@@ -26,13 +26,13 @@ FIGURES = [
 def test_numbers_are_the_published_ones_and_drawn(name, published):
     """A figure would no longer show what its source shows, or could not be drawn or stored."""
     maker = maker_of(ENTRIES[name])
-    made = maker.compute(short=True, published=published)
-    wrong = [number for number in made.numbers if not number.holds]
-    assert made.numbers and not wrong, wrong
-    np.savez(io.BytesIO(), allow_pickle=False, **made.data)
+    result = maker.compute(short=True, published=published)
+    wrong = [number for number in result.numbers if not number.holds]
+    assert result.numbers and not wrong, wrong
+    np.savez(io.BytesIO(), allow_pickle=False, **result.data)
     with style():
         figure = new_figure((7.0, 4.2))
-        maker.draw(figure, made)
+        maker.draw(figure, result)
     assert figure.axes and all(axes.has_data() for axes in figure.axes if axes.axison)
 
 
@@ -41,7 +41,7 @@ def test_table_is_sorted_and_loads_nothing_heavy():
     assert list(ENTRIES) == sorted(ENTRIES)
     code = "import published, sys; print('numpy' in sys.modules)"
     folder = Path(published.__file__).parents[1]
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
     )
-    assert told.stdout == "False\n"
+    assert process.stdout == "False\n"

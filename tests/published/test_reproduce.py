@@ -23,8 +23,8 @@ class Line:
     """Makes a figure at once; by the source's scheme its number is another one."""
 
     def compute(self, short, published, progress):
-        found = sum(progress([1.0, 2.0], 2, "points")) + published
-        return Reproduction((Claim("sum", 3, found, 0.5, printed=True),), {"x": np.arange(2.0)})
+        result = sum(progress([1.0, 2.0], 2, "points")) + published
+        return Reproduction((Claim("sum", 3, result, 0.5, printed=True),), {"x": np.arange(2.0)})
 
     def draw(self, figure, reproduction):
         figure.subplots().plot(reproduction.data["x"])
@@ -61,8 +61,10 @@ def test_files_hold_what_was_computed(tmp_path, capsys):
 
 def test_bars_of_formulas_part_no_cells():
     """A page would show a number in the column of another one."""
-    made = Reproduction((Claim("$|x|$", 1.0, 2.0, why="|a| = 1"),), {})
-    assert r"| $\|x\|$ | - | 1 | 2 | - | \|a\| = 1 |" in pages.page_of(LINE, made, published=False)
+    result = Reproduction((Claim("$|x|$", 1.0, 2.0, why="|a| = 1"),), {})
+    assert r"| $\|x\|$ | - | 1 | 2 | - | \|a\| = 1 |" in pages.page_of(
+        LINE, result, published=False
+    )
 
 
 @pytest.mark.slow
@@ -78,27 +80,27 @@ def test_page_of_a_short_form_says_so(tmp_path):
 def test_numbers_that_differ_are_told_and_files_of_the_scheme_stand_apart(tmp_path, capsys):
     """A wrong figure would pass, or be taken for that of this package."""
     assert main(["reproduce", "--all", "--published", "-o", str(tmp_path), "--quiet"]) == 1
-    told = capsys.readouterr()
-    assert "FAILED" in told.out and not told.err
+    output = capsys.readouterr()
+    assert "FAILED" in output.out and not output.err
     assert (tmp_path / "line-published.md").exists() and not (tmp_path / "line.md").exists()
 
 
 @pytest.mark.slow
 def test_files_are_replaced_when_asked_and_ours(tmp_path, cli):
     """Somebody's file would be lost."""
-    asked = ["reproduce", "line", "-o", tmp_path, "--quiet"]
-    cli(*asked)
-    cli(*asked, status=2)
+    words = ["reproduce", "line", "-o", tmp_path, "--quiet"]
+    cli(*words)
+    cli(*words, status=2)
     assert "line.npz exists: use --overwrite to replace it" in cli.err
-    cli(*asked, "--overwrite")
+    cli(*words, "--overwrite")
     (tmp_path / "line.csv").write_text("my numbers")
-    cli(*asked, "--overwrite", status=2)
+    cli(*words, "--overwrite", status=2)
     assert "line.csv was not written by meanfield reproduce" in cli.err
     assert (tmp_path / "line.csv").read_text() == "my numbers"
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "text"),
     [
         ("lime", "NAME 'lime' is not known. Did you mean line? Known: line, plain."),
         ("plain --published", "plain has no scheme of its own to run: --published is for"),
@@ -107,11 +109,11 @@ def test_files_are_replaced_when_asked_and_ours(tmp_path, cli):
         ("line -o no/where", "-o no/where is no folder to write to: No such file"),
     ],
 )
-def test_what_is_refused(line, told, tmp_path, monkeypatch, cli):
+def test_what_is_refused(line, text, tmp_path, monkeypatch, cli):
     """A slip would take a minute, or a traceback."""
     monkeypatch.chdir(tmp_path)
     cli("reproduce", *line.split(), status=2)
-    assert told in cli.err and not list(tmp_path.iterdir())
+    assert text in cli.err and not list(tmp_path.iterdir())
 
 
 def test_list_has_times(cli):

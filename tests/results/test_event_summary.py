@@ -39,8 +39,8 @@ def test_what_happened_is_told_in_order():
 )
 def test_atoms_that_begin_are_one_line(masses, words):
     """'1 atoms' and 'from 0.25 to 0.25' read badly."""
-    begun = [Event(0.0, "cluster", "", (i, -1), (m, np.nan)) for i, m in enumerate(masses)]
-    assert event_summary(begun)[0] == [(0.0, words)]
+    events = [Event(0.0, "cluster", "", (i, -1), (m, np.nan)) for i, m in enumerate(masses)]
+    assert event_summary(events)[0] == [(0.0, words)]
 
 
 def test_atoms_of_other_times_are_other_lines():

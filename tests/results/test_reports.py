@@ -43,8 +43,8 @@ def test_study_prints_what_its_command_prints(line, config, tmp_path, cli):
     """`print(ensemble)` would show one mean, a table of runs be a line."""
     name, *words = (config if word == "CONFIG" else word for word in line.split())
     path = tmp_path / ("sweep" if name == "sweep" else "study.h5")
-    shown = cli(name, *words, "-o", path, "--quiet", "--workers", 1)
-    assert shown == f"{mf.load(path)}\n"
+    output = cli(name, *words, "-o", path, "--quiet", "--workers", 1)
+    assert output == f"{mf.load(path)}\n"
 
 
 @pytest.mark.slow

@@ -17,9 +17,9 @@ PROBLEM = mf.Problem(
 LAW = PROBLEM.initial
 
 
-def cells(shown):
+def cells(result):
     """Pairs of a table as a browser reads them: a name and the rest of its row."""
-    page = ElementTree.fromstring(f"<div>{shown._repr_html_()}</div>")
+    page = ElementTree.fromstring(f"<div>{result._repr_html_()}</div>")
     rows = [["".join(cell.itertext()) for cell in row] for row in page.iter("tr")]
     return {row[0]: " | ".join(row[1:]) for row in rows}
 
@@ -28,17 +28,17 @@ def cells(shown):
 def test_run_tells_its_unit_its_clusters_and_its_end():
     """Numbers would stand without what they are, as three scalars without a time."""
     run = mf.simulate(PROBLEM, until=1.5, unit="paper", save=16)
-    told = cells(run)
-    assert told["problem"] == "circle, exponential kernel, beta = 4, USA"
-    assert told["times"] == "16 from 0 to 1.5 (paper time)"
+    text = cells(run)
+    assert text["problem"] == "circle, exponential kernel, beta = 4, USA"
+    assert text["times"] == "16 from 0 to 1.5 (paper time)"
     (over,) = (e.time for e in run.events_in("paper") if e.kind == "hand-over")
-    assert told["representation"] == f"density, characteristics from t = {over:.4g} (paper time)"
+    assert text["representation"] == f"density, characteristics from t = {over:.4g} (paper time)"
     counts = run.cluster_counts()
     assert (
-        told["clusters"].endswith("(paper time)") and f"{counts[-1]:g} from t" in told["clusters"]
+        text["clusters"].endswith("(paper time)") and f"{counts[-1]:g} from t" in text["clusters"]
     )
-    assert told["ended"] == "completed" and float(told["largest spectral tail"]) < 1e-9
-    assert told["clusters"].startswith("none at first, ")
+    assert text["ended"] == "completed" and float(text["largest spectral tail"]) < 1e-9
+    assert text["clusters"].startswith("none at first, ")
     assert cells(mf.simulate(PROBLEM, until=0.1, save=2))["clusters"] == "none"
     broken = replace(run, attributes=run.attributes | {"status": "under-resolved", "title": "<b>&"})
     assert cells(broken)["ended"] == "under-resolved (last saved time 1.5, paper time)"
@@ -51,17 +51,17 @@ def test_many_changes_of_the_number_of_clusters_stay_one_line():
     """Noisy counts would fill the page."""
     run = mf.simulate(PROBLEM, until=1.0, save=40)
     counts = np.arange(40) % 2 + 2.0
-    told = cells(replace(run, observables=run.observables | {"clusters/count": counts}))
-    assert told["clusters"].count("from t") == 8 and ", ...," in told["clusters"]
+    text = cells(replace(run, observables=run.observables | {"clusters/count": counts}))
+    assert text["clusters"].count("from t") == 8 and ", ...," in text["clusters"]
 
 
 def test_problem_tells_what_it_is_made_of_and_how_it_grows():
     """A notebook would show one long line."""
-    told = cells(PROBLEM)
-    assert told["kernel"] == "exponential(beta=4.0)" and told["manifold"] == "circle"
+    text = cells(PROBLEM)
+    assert text["kernel"] == "exponential(beta=4.0)" and text["manifold"] == "circle"
     degree, rate = mf.dominant_degree(PROBLEM), mf.growth_rate_max(PROBLEM)
-    assert told["fastest degree"] == f"{degree}, grows at the rate {rate:.4g} per scaled time"
-    assert told["paper time"] == "scaled time * 0.01832"
+    assert text["fastest degree"] == f"{degree}, grows at the rate {rate:.4g} per scaled time"
+    assert text["paper time"] == "scaled time * 0.01832"
     noisy = replace(PROBLEM, flow=mf.Flow(normalized=True, strength=-1.0, diffusivity=0.1))
     assert cells(noisy)["uniform"] == "stable: no degree grows"
     assert cells(noisy)["diffusivity"] == "0.1 (scaled time)"
@@ -74,11 +74,11 @@ def test_problem_tells_what_it_is_made_of_and_how_it_grows():
 def test_problem_with_heads_tells_them_and_what_is_not_known():
     """A table would claim a kernel, and rates, that heads with matrices have not."""
     heads = [mf.Head(score=[3.0, 1.0], value=[[0, -1], [1, 0]]), mf.Head(beta=1.0)]
-    told = cells(mf.Problem(CIRCLE, mf.Attention(heads, "none", beta=2.0), initial=mf.uniform()))
-    assert told["head 1"] == "Head(score=(3.0, 1.0), value=((0.0, -1.0), (1.0, 0.0)))"
-    assert told["beta"] == "6, the largest beta |B|_2 of the heads" and "kernel" not in told
-    assert told["uniform"].startswith("no rates: ")
-    assert told["paper time"] == f"scaled time * {np.exp(-6.0):.4g}"
+    text = cells(mf.Problem(CIRCLE, mf.Attention(heads, "none", beta=2.0), initial=mf.uniform()))
+    assert text["head 1"] == "Head(score=(3.0, 1.0), value=((0.0, -1.0), (1.0, 0.0)))"
+    assert text["beta"] == "6, the largest beta |B|_2 of the heads" and "kernel" not in text
+    assert text["uniform"].startswith("no rates: ")
+    assert text["paper time"] == f"scaled time * {np.exp(-6.0):.4g}"
     doubly = mf.Problem(CIRCLE, mf.Attention(normalization="sinkhorn", beta=4.0), initial=LAW)
     assert cells(doubly)["flow"] == "Sinkhorn, weights doubly stochastic"
     assert cells(doubly)["fastest degree"].startswith("3, grows at the rate 0.5129 ")
@@ -95,31 +95,31 @@ def test_laws_of_the_users_own_are_told_by_name():
 def test_prediction_tells_its_laws():
     """The answer would have to be asked for by attribute."""
     problem = mf.Problem(CIRCLE, mf.exponential(5.0), mf.USA)
-    told = cells(mf.predict_clusters(problem, 100, samples=200, corrected=False))
+    text = cells(mf.predict_clusters(problem, 100, samples=200, corrected=False))
     assert (
-        told["tokens"] == "100, independent and uniform"
-        and "scaled time" in told["end of the linear phase"]
+        text["tokens"] == "100, independent and uniform"
+        and "scaled time" in text["end of the linear phase"]
     )
-    assert "mean" in told["linear law"] and "corrected law" not in told
+    assert "mean" in text["linear law"] and "corrected law" not in text
     stable = mf.Problem(CIRCLE, mf.exponential(5.0), mf.Flow("none", strength=-1.0))
-    told = cells(mf.predict_clusters(stable, 100, samples=10, corrected=False))
-    assert told["clusters"].startswith("none: uniform is stable")
+    text = cells(mf.predict_clusters(stable, 100, samples=10, corrected=False))
+    assert text["clusters"].startswith("none: uniform is stable")
 
 
 @pytest.mark.slow
 def test_studies_have_a_row_a_size():
     """A table would leave out a size, what was solved, or how it ended."""
-    made = mf.ensemble(replace(PROBLEM, initial=mf.uniform()), tokens=[20, 40], runs=2)
-    told, page = cells(made), made._repr_html_()
-    assert {"20", "40"} <= told.keys() and told["representation"] == "particles"
+    ensemble = mf.ensemble(replace(PROBLEM, initial=mf.uniform()), tokens=[20, 40], runs=2)
+    text, page = cells(ensemble), ensemble._repr_html_()
+    assert {"20", "40"} <= text.keys() and text["representation"] == "particles"
     assert "<b>Ensemble: circle, exponential kernel, beta = 4, USA</b>" in page
-    assert f"{made.onset_times[0]:.5g}</td>" in page and "clusters at 2 T</th>" in page
+    assert f"{ensemble.onset_times[0]:.5g}</td>" in page and "clusters at 2 T</th>" in page
     study = mf.convergence_study(PROBLEM, tokens=[5, 10], until=1.0, runs=2)
     study = replace(study, attributes=study.attributes | {"status": "running"})
-    told = cells(study)
-    assert told["n"].startswith("mean W1 | certified | s.e. | sqrt(n) W1 | onset time")
-    assert told["10"].startswith(f"{study.mean_distance[1, study.headline]:.5g} | ")
-    assert told["ended"] == "running" and told["scaled time"].startswith("t = ")
+    text = cells(study)
+    assert text["n"].startswith("mean W1 | certified | s.e. | sqrt(n) W1 | onset time")
+    assert text["10"].startswith(f"{study.mean_distance[1, study.headline]:.5g} | ")
+    assert text["ended"] == "running" and text["scaled time"].startswith("t = ")
 
 
 def test_phase_tells_where_order_sets_in():
@@ -158,8 +158,8 @@ def test_drawings_show_on_light_and_dark_pages():
     """Black curves would be lost on a dark notebook."""
     run = mf.simulate(PROBLEM, until=1.0, save=5)
     prediction = mf.predict_clusters(PROBLEM, 100, samples=200, corrected=False)
-    shown = [(PROBLEM, 1), (run, 2), (prediction, 1), (mf.phase_point(PROBLEM), 0)]
-    for result, drawings in shown:
+    text = [(PROBLEM, 1), (run, 2), (prediction, 1), (mf.phase_point(PROBLEM), 0)]
+    for result, drawings in text:
         page = ElementTree.fromstring(f"<div>{result._repr_html_()}</div>")
         assert len(list(page.iter("svg"))) == drawings
         painted = {one.get(key) for one in page.iter() for key in ("fill", "stroke")}

@@ -16,16 +16,16 @@ def told(problem, *carriers, tokens=None):
 def test_softmax_is_certified_from_some_partition_on():
     """The smallest Z of all may be below what is cut off; n tokens have one above 1 / n."""
     problem = mf.Problem(mf.Circle(), mf.exponential(25.0), mf.SA)
-    kept = mf.truncation(problem)
-    found = re.fullmatch(
-        rf"degree {kept.degree}: velocities within 1e-06 of the largest where Z > (\S+)",
+    truncation = mf.truncation(problem)
+    match = re.fullmatch(
+        rf"degree {truncation.degree}: velocities within 1e-06 of the largest where Z > (\S+)",
         told(problem, "density") or "",
     )
-    assert found is not None
-    assert float(kept.softmax_error(float(found[1]))) == pytest.approx(1e-6, rel=0.06)
-    assert told(problem, "particles", tokens=1000) == (
-        f"degree {kept.degree}: velocities within {kept.softmax_error(1e-3):.2g} of the largest"
-    )
+    assert match is not None
+    assert float(truncation.softmax_error(float(match[1]))) == pytest.approx(1e-6, rel=0.06)
+    share = f"{truncation.softmax_error(1e-3):.2g} of the largest"
+    line = f"degree {truncation.degree}: velocities within {share}"
+    assert told(problem, "particles", tokens=1000) == line
 
 
 def test_each_degree_is_named_once():

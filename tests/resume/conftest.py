@@ -118,22 +118,22 @@ def fresh_server():
 
 def contents(path):
     """Everything that a file holds, but when and where it was made: arrays and attributes."""
-    found = {}
+    result = {}
 
     def visit(name, item):
         if isinstance(item, h5py.Dataset):
             text = item.dtype.kind == "O"
-            found[name] = item.asstr()[()].tolist() if text else item[()]
+            result[name] = item.asstr()[()].tolist() if text else item[()]
         for key, value in item.attrs.items():
             # Links between datasets and their axes are addresses inside the file.
             if key not in ("DIMENSION_LIST", "REFERENCE_LIST"):
-                found[f"{name}@{key}"] = value
+                result[f"{name}@{key}"] = value
 
     with h5py.File(path) as file:
         visit("", file)
         file.visititems(visit)
     session = {f"@{key}" for key in OF_THE_SESSION}
-    return {k: v for k, v in found.items() if k not in session and "@seconds_" not in k}
+    return {k: v for k, v in result.items() if k not in session and "@seconds_" not in k}
 
 
 @pytest.fixture(scope="session")

@@ -29,31 +29,31 @@ def test_observables_do_not_depend_on_blas_threads(blas):
     modes[0, 0] = 1.0
     density = mf.Density(mf.Circle(), modes[0] + 1j * modes[1] * (np.arange(6000) > 0))
     moments = density.moments(problem.moment_degree)
-    found = []
+    result = []
     for count in COUNTS:
         with blas.limit(limits=count, user_api="blas"):
             # A density of its own: the entropy of the last one is kept.
             same = mf.Density(mf.Circle(), density.coefficients)
             values = observe(problem, same, moments, tuple(OBSERVABLES))
             # As text: what is not defined is equal to itself there.
-            found.append({name: repr(value.tolist()) for name, value in values.items()})
-    assert found[0] == found[1] == found[2]
+            result.append({name: repr(value.tolist()) for name, value in values.items()})
+    assert result[0] == result[1] == result[2]
 
 
 def test_steps_do_not_depend_on_blas_threads(blas):
     """The error of a step is a sum: the next step, and all that follows, would differ."""
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA)
     angles = np.random.default_rng(2).uniform(0.0, 6.0, 40_000)
-    found = []
+    result = []
     for count in COUNTS:
         with blas.limit(limits=count, user_api="blas"):
             start = particles(problem, mf.Measure(mf.Circle(), angles))
             *_, last = trajectory(problem, start, [0.0, 6.0], tolerance=1e-8)
-            found.append(last)
-    for other in found[1:]:
-        assert other.checkpoint.step == found[0].checkpoint.step
-        assert other.diagnostics == found[0].diagnostics
-        assert np.array_equal(other.measure.points, found[0].measure.points)
+            result.append(last)
+    for other in result[1:]:
+        assert other.checkpoint.step == result[0].checkpoint.step
+        assert other.diagnostics == result[0].diagnostics
+        assert np.array_equal(other.measure.points, result[0].measure.points)
 
 
 def test_blas_threads_are_given_back_between_snapshots(blas):
@@ -66,6 +66,6 @@ def test_blas_threads_are_given_back_between_snapshots(blas):
     with blas.limit(limits=2, user_api="blas"):
         before = counts()  # a library without threads, if another test loaded one, stays at 1
         start = particles(problem, mf.Measure(mf.Circle(), np.arange(3.0)))
-        seen = [counts() for _ in trajectory(problem, start, [0.0, 0.5, 1.0], tolerance=1e-6)]
+        records = [counts() for _ in trajectory(problem, start, [0.0, 0.5, 1.0], tolerance=1e-6)]
         assert 2 in before
-        assert [*seen, counts()] == [before] * 4
+        assert [*records, counts()] == [before] * 4

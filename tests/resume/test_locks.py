@@ -108,18 +108,18 @@ def test_study_that_another_process_has_made_meanwhile_is_kept(
     folder, command, capsys, monkeypatch
 ):
     """A command that starts a moment before the end of the other would replace its file."""
-    made = b"\x89HDF\r\n\x1a\n meanfield_version made meanwhile"
+    result = b"\x89HDF\r\n\x1a\n meanfield_version made meanwhile"
 
     @contextmanager
     def late(path):
-        path.write_bytes(made)
+        path.write_bytes(result)
         with writer_lock(path):
             yield
 
     monkeypatch.setattr(locks, "writer_lock", late)
     assert main([command, "x.toml", "-o", "x.h5", "--quiet"]) == 2
     assert "x.h5 exists: use --overwrite" in capsys.readouterr().err
-    assert Path("x.h5").read_bytes() == made
+    assert Path("x.h5").read_bytes() == result
 
 
 @pytest.mark.slow
@@ -128,7 +128,7 @@ def test_result_goes_into_no_file_that_was_put_in_its_place(folder, command):
     """A run whose output is restored, moved or re-pointed would spoil the other file."""
     assert main([command, "x.toml", "-o", "other.h5", "--quiet"]) == 0
     other = Path("other.h5").read_bytes()
-    for happens, told in (
+    for happens, text in (
         (lambda: shutil.copyfile("other.h5", "x.h5"), "was changed or replaced by another program"),
         (lambda: Path("x.h5").unlink(), "is gone: it was moved or deleted meanwhile"),
     ):
@@ -138,7 +138,7 @@ def test_result_goes_into_no_file_that_was_put_in_its_place(folder, command):
             left = Path("x.h5").read_bytes() if Path("x.h5").exists() else None
             _, error = process.communicate("")
             assert process.returncode == (1 if command == "run" else 2)
-        assert error.startswith(f"meanfield: link.h5 {told}") and error.count("\n") == 1
+        assert error.startswith(f"meanfield: link.h5 {text}") and error.count("\n") == 1
         assert (Path("x.h5").read_bytes() if Path("x.h5").exists() else None) == left
     assert Path("other.h5").read_bytes() == other
     assert [path for path in Path.cwd().iterdir() if ".meanfield-" in path.name] == []

@@ -32,7 +32,7 @@ FAILING = ["--set", 'output.observables=["own.py:own"]']
 STUDIES = {"compare": Comparison, "ensemble": EnsemblePlan}
 
 
-def fails(*given, **options):
+def fails(*arguments, **options):
     raise ValueError("no run")
 
 
@@ -155,8 +155,8 @@ def test_failed_start_of_a_sweep_leaves_the_earlier_one(folder, cli):
     cli(*SWEEP)
     before = contents(Path("sw"))
     cli(*SWEEP[:3], "problem.beta=4,5,6,7", *SWEEP[4:], "--overwrite", *FAILING, status=2)
-    told = "meanfield: sw stays as it was, for no run of the new sweep has begun: 001.h5"
-    assert told in cli.err and "no number here" in cli.err
+    text = "meanfield: sw stays as it was, for no run of the new sweep has begun: 001.h5"
+    assert text in cli.err and "no number here" in cli.err
     assert contents(Path("sw")) == before
 
 
@@ -167,8 +167,8 @@ def test_interrupted_start_of_a_sweep_leaves_the_earlier_one(folder, monkeypatch
     before, real = contents(Path("sw")), plan.execute
     rows = [1]
 
-    def execute(*given, **options):
-        stream = real(*given, **options)
+    def execute(*arguments, **options):
+        stream = real(*arguments, **options)
         for _ in range(rows[0]):
             yield next(stream)
         stream.close()
@@ -194,8 +194,8 @@ def test_first_run_that_works_replaces_a_sweep(folder):
     assert main(SWEEP) == 0
     over = ["--over", 'output.observables=["own.py:own"],["energy"]']
     assert main([*SWEEP[:2], *over, *SWEEP[4:], "--overwrite"]) == 1
-    made = mf.load_sweep("sw")
-    assert [member.result_hash is None for member in made.members] == [True, False]
+    sweep = mf.load_sweep("sw")
+    assert [member.result_hash is None for member in sweep.members] == [True, False]
     assert sorted(contents(Path("sw"))) == ["002.h5", "sweep.json"]
 
 

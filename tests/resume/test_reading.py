@@ -104,9 +104,9 @@ def test_commands_show_a_growing_run(config, server, capsys, survived):
     assert server.end() == 0
     final = json.loads(said(capsys, "info", str(path), "--json"))
     whole = said(capsys, "info", str(path), "--csv")
-    assert_growing([len(told["time"]) for told in objects], 100)
-    for told, table in zip(objects, tables, strict=True):
-        assert told["time"] == final["time"][: len(told["time"])]
+    assert_growing([len(text["time"]) for text in objects], 100)
+    for text, table in zip(objects, tables, strict=True):
+        assert text["time"] == final["time"][: len(text["time"])]
         assert whole.startswith(table)
     survived("reading while writing", "info of a run file", 3 * len(objects))
     survived("reading while writing", "plot of a run file", figures)
@@ -124,8 +124,8 @@ def test_every_read_of_a_growing_ensemble_is_a_part_of_it(config, server, capsys
         assert " of 100 runs" in said(capsys, "info", str(path))
     assert server.end() == 0
     final = read_result(path, "ensemble")
-    assert_growing([int((made.counts >= 0).all(axis=2).sum()) for made in reads], 100)
-    for made in reads:
-        done = made.counts >= 0
-        assert np.array_equal(made.counts[done], final.counts[done])
+    assert_growing([int((result.counts >= 0).all(axis=2).sum()) for result in reads], 100)
+    for result in reads:
+        done = result.counts >= 0
+        assert np.array_equal(result.counts[done], final.counts[done])
     survived("reading while writing", "ensemble file loaded, and info", 2 * len(reads))

@@ -74,8 +74,8 @@ query = [1.0, 0.5]
 
 def test_one_head_of_numbers_is_a_kernel_and_a_flow(path):
     """The fast paths of kernels would be lost on the run files that need them least."""
-    made = load(path, "[[heads]]\nquery = 2\nvalue = -0.5\n", "problem.strength=3").problem
-    assert (made.kernel, made.flow) == (mf.exponential(4.0), mf.Flow("none", strength=-1.5))
+    problem = load(path, "[[heads]]\nquery = 2\nvalue = -0.5\n", "problem.strength=3").problem
+    assert (problem.kernel, problem.flow) == (mf.exponential(4.0), mf.Flow("none", strength=-1.5))
 
 
 def test_matrices_of_files_are_kept_in_the_run_file(path):
@@ -144,8 +144,8 @@ def test_normalization_wins_over_what_the_file_says(path):
     """To try Sinkhorn on a run file one would have to edit it."""
     text = HEADER.replace('normalization = "none"', "normalized = true")
     path.write_text(text)
-    made = load_config(path, ["problem.normalization=sinkhorn"]).problem
-    assert made == expected(mf.Head(), normalization="sinkhorn")
+    problem = load_config(path, ["problem.normalization=sinkhorn"]).problem
+    assert problem == expected(mf.Head(), normalization="sinkhorn")
     sections = {"problem": {"normalization": "none"}}
     assert load_config(path, sections=sections).problem.flow == mf.USA
     path.write_text(text.replace("normalized = true", 'normalization = "sinkhorn"'))
@@ -195,8 +195,8 @@ def test_mistake_in_a_head_has_its_line(path, text, message):
     """Other matrices would be computed with, or the user would not learn which are wrong."""
     with pytest.raises(ConfigError, match=re.escape(message)) as caught:
         load(path, text)
-    told = str(caught.value)
-    assert told.startswith("run.toml: [") and "\n" not in told
+    words = str(caught.value)
+    assert words.startswith("run.toml: [") and "\n" not in words
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ def test_run_file_with_frequencies_says_what_python_says(path):
     assert stored_problem(run) == problem
     assert len(mf.load(path.with_suffix(".h5")).measures[-1].labels) == 6
     np.save(path.with_name("omega.npy"), [0.1, -0.2])
-    given = '[frequencies]\nlaw = "given"\nvalues = "omega.npy"\n'
-    path.write_text(FILE + given, encoding="utf-8")
+    section = '[frequencies]\nlaw = "given"\nvalues = "omega.npy"\n'
+    path.write_text(FILE + section, encoding="utf-8")
     assert load_config(path).problem.frequencies == mf.GivenFrequencies([0.1, -0.2])
 
 
@@ -89,10 +89,10 @@ def test_mistake_has_its_line(path, text, changes, message):
 def test_stability_knows_the_onset(path, cli):
     """Rates without frequencies would be told; and of a mask not whose they are."""
     path.write_text(FILE + SPREAD, encoding="utf-8")
-    found = cli.json("stability", "--config", path)
-    assert found["dominant_degree"] == 2
-    assert found["growth_rate_max"] == pytest.approx(0.5141173961458927 - 0.4, abs=1e-12)
-    assert max(found["critical_widths"]) == pytest.approx(0.25705870, abs=1e-8)
+    facts = cli.json("stability", "--config", path)
+    assert facts["dominant_degree"] == 2
+    assert facts["growth_rate_max"] == pytest.approx(0.5141173961458927 - 0.4, abs=1e-12)
+    assert max(facts["critical_widths"]) == pytest.approx(0.25705870, abs=1e-8)
     path.write_text(FILE, encoding="utf-8")
     masked = cli("stability", "--config", path, "--set", "problem.mask=causal")
     assert "rates are those without it" in masked

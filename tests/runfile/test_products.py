@@ -35,5 +35,5 @@ def test_lists_and_words_stay_whole():
     modes = parameters_of(["initial.modes=[[1, 0.1, 0]],[[2, 0.1, 0], [3, 0, 1]]"], SECTIONS)
     assert modes[0].values == ([[1, 0.1, 0]], [[2, 0.1, 0], [3, 0, 1]])
     for value in ("none", 'a "b", c', {"name": "x", "modes": [[1, 0.5]]}, 1e300, -3, True):
-        (found,) = parameters_of([f"problem.normalization={toml_value(value)}"], SECTIONS)
-        assert found.values == (value,) and value_of(toml_value(value)) == value
+        (result,) = parameters_of([f"problem.normalization={toml_value(value)}"], SECTIONS)
+        assert result.values == (value,) and value_of(toml_value(value)) == value

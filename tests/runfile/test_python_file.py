@@ -23,10 +23,10 @@ def function(folder, code, reference="k.py:f"):
 
 def named(folder, reference):
     label = f'run.toml: [problem] attention = "{reference}"'
-    found = file_function(label, folder, reference)
+    result = file_function(label, folder, reference)
     with located(label):
-        zonal(found)
-    return found
+        zonal(result)
+    return result
 
 
 def test_good_kernel_is_the_users_function(tmp_path):
@@ -95,8 +95,8 @@ def test_bad_kernel_is_one_line(tmp_path, code, message):
 def test_what_the_user_prints_stays_off_standard_output(tmp_path, capsys):
     """One print would spoil the JSON of a command; code run unannounced, or close our streams."""
     function(tmp_path, "print('running')\n" + GOOD)
-    told = f"meanfield: executing the Python of {tmp_path / 'k.py'}\nrunning\n"
-    assert capsys.readouterr().err == told
+    text = f"meanfield: executing the Python of {tmp_path / 'k.py'}\nrunning\n"
+    assert capsys.readouterr().err == text
     function(tmp_path, "print('loading')\n" + GOOD + "    print('never')\n")
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -132,9 +132,9 @@ def test_malformed_reference_is_refused(tmp_path, reference):
 def test_answers_of_other_kinds_pass_unless_one_number_each_is_due(tmp_path):
     """An observable that answers three numbers would be refused as a kernel is."""
     (tmp_path / "k.py").write_text("def f(measure):\n    return [measure, 2]\n")
-    given = file_function("observables", Folder(tmp_path), "k.py:f")
-    assert given("points") == ["points", 2]
-    assert pickle.loads(pickle.dumps(given)) == given
+    function = file_function("observables", Folder(tmp_path), "k.py:f")
+    assert function("points") == ["points", 2]
+    assert pickle.loads(pickle.dumps(function)) == function
 
 
 def test_other_files_are_no_kernels(tmp_path):

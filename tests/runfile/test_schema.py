@@ -66,9 +66,9 @@ def test_descriptions_have_words_in_place_of_links():
 @pytest.mark.slow
 def test_schema_takes_every_run_file():
     """An editor would underline what is right, or ask for a name that is not needed."""
-    found = documents()
-    assert len(found) > 20
-    assert not [message for each in [VALID, *found] for message in errors(each)]
+    result = documents()
+    assert len(result) > 20
+    assert not [message for each in [VALID, *result] for message in errors(each)]
     assert not errors({**VALID, "initial": {"modes": [[1, 0.1, 0.0]]}})
 
 

@@ -61,8 +61,8 @@ def test_modes_are_real_harmonics(path):
     points = mf.Sphere().random_points(20, np.random.default_rng(0))
     x, y, z = points.T
     expected = 1 + 0.1 * np.sqrt(15) * y * z + 0.05 * np.sqrt(7) * (5 * z**3 - 3 * z) / 2
-    found = mf.Sphere().evaluate(measure.coefficients, points)
-    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    values = mf.Sphere().evaluate(measure.coefficients, points)
+    np.testing.assert_allclose(values, expected, rtol=1e-13)
 
 
 def test_mean_has_any_length_and_is_the_north_pole_by_default(path):

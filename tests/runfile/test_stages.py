@@ -161,11 +161,11 @@ tokens = 5
 def weights(path):
     shapes = {"value": (4, 4), "input": (7, 4), "bias": (7,), "output": (4, 7)}
     rng = np.random.default_rng(0)
-    made = {name: rng.standard_normal((3, *shape)) for name, shape in shapes.items()}
+    result = {name: rng.standard_normal((3, *shape)) for name, shape in shapes.items()}
     path.write_text(LAYERED)
     extra = {"one": np.diag([1.0, -1.0, 1.0, 1.0]), "two": np.ones((2, 4, 4))}
-    np.savez("stack.npz", **made, **extra, deep=np.ones((2, 2, 2, 2)))
-    return {**made, **extra}
+    np.savez("stack.npz", **result, **extra, deep=np.ones((2, 2, 2, 2)))
+    return {**result, **extra}
 
 
 def test_stacked_weights_are_stages_of_one_layer(path, weights):

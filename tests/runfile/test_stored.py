@@ -64,15 +64,19 @@ def test_file_without_a_run_file_tells_kernel_and_flow(tmp_path):
     """Files of other versions would have no token paths any more."""
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow(True, 0.5, 0.25))
     run = replace(mf.simulate(problem, 0.5, save=2), source_problem=None)
-    for told in ({"config": ""}, {"config": "[problem]\nmanifold = 'torus'"}, {"config": "]"}):
-        found = replace(run, attributes=run.attributes | told).problem
-        assert (found.manifold, found.kernel, found.flow) == (
+    for attributes in (
+        {"config": ""},
+        {"config": "[problem]\nmanifold = 'torus'"},
+        {"config": "]"},
+    ):
+        result = replace(run, attributes=run.attributes | attributes).problem
+        assert (result.manifold, result.kernel, result.flow) == (
             problem.manifold,
             problem.kernel,
             problem.flow,
         )
         first = run.measures[0]
-        assert found.initial_measure().coefficients.tolist() == first.coefficients.tolist()
+        assert result.initial_measure().coefficients.tolist() == first.coefficients.tolist()
 
 
 @pytest.mark.slow

@@ -105,8 +105,8 @@ def test_error_and_size_are_moduli(turn: complex | None, index: np.ndarray | Non
     parts = parts.real.copy() if turn is None else parts * turn
     weights = exponential_weights.weights(np.array([-3.0, -0.5, -40.0]), 0.4)
     _, n1, n2, n3, n4, n5 = parts
-    found = parts[0].copy()
-    error, size = exponential_kernels.finish(found, n1, n2, n3, n4, n5, weights, index, share)
+    result = parts[0].copy()
+    error, size = exponential_kernels.finish(result, n1, n2, n3, n4, n5, weights, index, share)
 
     end, middle = weights[[exponential_weights.FOURTH, exponential_weights.FIFTH]]
     if index is not None:
@@ -115,7 +115,7 @@ def test_error_and_size_are_moduli(turn: complex | None, index: np.ndarray | Non
     change, bend = np.abs(n4 - n1), np.abs(n1 - 2.0 * n5 + n4)
     stages = np.abs(n5 - 0.5 * (n2 + n3))
     wrong = np.abs(middle) * np.hypot(stages, np.sqrt(share / (change**2 + bend**2)) * bend**2)
-    np.testing.assert_allclose(found, exact, rtol=1e-14)
+    np.testing.assert_allclose(result, exact, rtol=1e-14)
     np.testing.assert_allclose([error, size], [wrong.max(), np.abs(exact).max()], rtol=1e-14)
 
 
@@ -189,11 +189,11 @@ def test_attempts_are_counted() -> None:
 @pytest.mark.slow
 def test_steps_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights cost as much as a step: few tables, although the error comes and goes."""
-    made: list[float] = []
+    result: list[float] = []
     original = exponential_weights.weights
 
     def counted(rates: np.ndarray, step: float) -> np.ndarray:
-        made.append(step)
+        result.append(step)
         return original(rates, step)
 
     monkeypatch.setattr(exponential_weights, "weights", counted)
@@ -203,7 +203,7 @@ def test_steps_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         stepper.step()
         steps += 1
     assert steps > 200
-    assert len(made) < steps / 8
+    assert len(result) < steps / 8
 
 
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-8, 1e-12])

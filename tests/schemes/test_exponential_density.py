@@ -46,12 +46,12 @@ class Equation:
     def whole(self) -> Callable[[float, ModalArray], ModalArray]:
         """Right-hand side -div(f v) + D Laplacian f."""
         problem, space = self.problem, self.problem.manifold
-        felt = interaction(problem)
+        mean_field = interaction(problem)
         heat = -problem.flow.diffusivity * laplacian_eigenvalues(space.dimension, self.degree)
         rates = self.spread(heat)
 
         def rhs(time: float, state: ModalArray) -> ModalArray:
-            field = felt.field(state)
+            field = mean_field.field(state)
             return rates * state - advection(
                 space, self.degree, state, field.potential, field.partition
             )
@@ -61,12 +61,12 @@ class Equation:
     def remainder(self) -> Callable[[float, ModalArray], ModalArray]:
         """Without L u: for USA exactly what the perturbation does to itself."""
         problem, space = self.problem, self.problem.manifold
-        felt = interaction(problem)
+        mean_field = interaction(problem)
         still = replace(problem, flow=replace(problem.flow, diffusivity=0.0))
         coupling = self.spread(mf.growth_rates(still, self.degree))
 
         def nonlinear(time: float, state: ModalArray) -> ModalArray:
-            field = felt.field(state)
+            field = mean_field.field(state)
             if field.partition is None:
                 perturbation = state.copy()
                 perturbation[0] = 0.0

@@ -76,11 +76,11 @@ def test_run_resumes_equal_to_the_bit() -> None:
 
 def test_looking_inside_never_changes_the_path() -> None:
     """Saved runs would differ from others if the bridge took numbers from the steps."""
-    seen, blind = (noisy_particles(3, 0, many_tokens(), 0.0) for _ in range(2))
+    records, blind = (noisy_particles(3, 0, many_tokens(), 0.0) for _ in range(2))
     for _ in range(2):
-        assert seen.step() and blind.step()
-        seen.dense_output(0.3 * seen.previous_time + 0.7 * seen.time)
-    assert np.array_equal(seen.state, blind.state)
+        assert records.step() and blind.step()
+        records.dense_output(0.3 * records.previous_time + 0.7 * records.time)
+    assert np.array_equal(records.state, blind.state)
 
 
 @pytest.mark.parametrize("fraction", [0.02, 0.3, 0.5, 0.77])

@@ -27,9 +27,9 @@ def test_density_of_a_known_map_of_the_circle():
         CIRCLE, cells.points + 0.9 * np.sin(cells.points), cells.weights, cells.order
     )
     labels = np.linspace(-9.0, 9.0, 500)
-    found = images.density(labels + 0.9 * np.sin(labels))
+    density = images.density(labels + 0.9 * np.sin(labels))
     # Sixteen nodes a panel leave 1e-12 of the map, and differentiation 16^2 as much.
-    assert found == pytest.approx(1.0 / (1.0 + 0.9 * np.cos(labels)), rel=1e-9)
+    assert density == pytest.approx(1.0 / (1.0 + 0.9 * np.cos(labels)), rel=1e-9)
 
 
 @pytest.mark.slow
@@ -47,8 +47,8 @@ def test_places_that_no_cell_resolves_have_no_density():
     """Where nodes are gone nothing is known, and a number would be made up."""
     cells = label_cells(SPHERE, 1.0)
     half = cells.points[:, 0].reshape(-1, cells.per_cell).max(axis=1) < 0.0
-    kept = np.repeat(half, cells.per_cell)
-    images = images_of_cells(SPHERE, cells.points[kept], cells.weights[kept], cells.order)
+    values = np.repeat(half, cells.per_cell)
+    images = images_of_cells(SPHERE, cells.points[values], cells.weights[values], cells.order)
     assert np.isnan(images.density(np.array([[1.0, 0.0, 0.0]])))
     assert np.isfinite(images.density(np.array([[-1.0, 0.0, 0.0]])))
 

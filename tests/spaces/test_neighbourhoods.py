@@ -77,8 +77,8 @@ def test_dense_is_the_mass_of_all_pairs_against_the_threshold(state, radius, wei
     # Thresholds small, large and met. Sums of weights in another order differ by rounding.
     met = within if mass is None else within * (1.0 - 1e-12)
     for threshold in (0.1 * np.sin(0.5 * radius) ** 2, 0.1, *np.quantile(met, [0.0, 0.5, 1.0])):
-        found = dense(space, points, mass, radius, float(threshold))
-        np.testing.assert_array_equal(found, within >= threshold)
+        result = dense(space, points, mass, radius, float(threshold))
+        np.testing.assert_array_equal(result, within >= threshold)
 
 
 @pytest.mark.parametrize("threshold, count", [(0.28, 25), (0.72, 18), (0.73, 0)])

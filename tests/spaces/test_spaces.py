@@ -167,8 +167,8 @@ def test_inner_product_is_the_integral(space):
 def test_moments_of_points_are_coefficients_of_their_density(space):
     """Moments and coefficients share one convention: m_l = int conj(Y_l) dmu."""
     f, grid = random_field(space, 6), space.grid(6)
-    found = space.moments(grid.points, grid.to_nodal(f) * grid.weights, 6)
-    np.testing.assert_allclose(found, f, rtol=0, atol=1e-14)
+    moments = space.moments(grid.points, grid.to_nodal(f) * grid.weights, 6)
+    np.testing.assert_allclose(moments, f, rtol=0, atol=1e-14)
 
 
 @both
@@ -181,8 +181,8 @@ def test_values_and_slopes_at_points_are_those_of_the_grid(space):
     slack = 1e-13
     np.testing.assert_allclose(space.evaluate(f, points), grid.to_nodal(f), rtol=0, atol=slack)
     squared = grid.squared_norm(grid.gradient(f))
-    found = space.squared_norm(space.gradient(f, points))
-    np.testing.assert_allclose(found, squared, rtol=0, atol=slack * squared.max())
+    norms = space.squared_norm(space.gradient(f, points))
+    np.testing.assert_allclose(norms, squared, rtol=0, atol=slack * squared.max())
     quotient = space.gradient(f, points) / space.per_point(grid.to_nodal(z))
     np.testing.assert_allclose(space.gradient(f, points, z), quotient, rtol=0, atol=4 * slack)
 
@@ -193,8 +193,8 @@ def test_order_parameter_is_the_length_of_the_mean_vector(space):
     points = space.random_points(7, np.random.default_rng(2))
     expected = np.linalg.norm(space.vectors(points).mean(axis=0))
     for degree in (1, 5):
-        found = space.order_parameter(space.moments(points, None, degree))
-        assert found == pytest.approx(expected, rel=1e-14)
+        order = space.order_parameter(space.moments(points, None, degree))
+        assert order == pytest.approx(expected, rel=1e-14)
 
 
 @both
@@ -219,8 +219,8 @@ def test_roundtrip_is_the_identity(space, degree):
     assert len(grid.weights) == len(grid.points)
     assert grid.weights.min() > 0
     assert grid.weights.sum() == pytest.approx(1.0, abs=1e-14)
-    found = grid.to_modal(grid.to_nodal(f))
-    np.testing.assert_allclose(found, f, rtol=0, atol=1e-15 * (degree + 4) * np.abs(f).max())
+    result = grid.to_modal(grid.to_nodal(f))
+    np.testing.assert_allclose(result, f, rtol=0, atol=1e-15 * (degree + 4) * np.abs(f).max())
 
 
 @both
@@ -228,11 +228,11 @@ def test_roundtrip_is_the_identity(space, degree):
 def test_divergence_of_the_gradient_is_the_laplacian(space, degree):
     """Degree by degree -l (l + d - 2); nothing of degree 0."""
     grid, f = space.grid(degree), random_field(space, degree)
-    found = grid.divergence(grid.gradient(f))
+    divergence = grid.divergence(grid.gradient(f))
     expected = -space.convolve(laplacian_eigenvalues(space.dimension, degree), f)
     slack = 1e-14 * degree * np.abs(expected).max()
-    np.testing.assert_allclose(found, expected, rtol=0, atol=slack)
-    assert found[0] == 0
+    np.testing.assert_allclose(divergence, expected, rtol=0, atol=slack)
+    assert divergence[0] == 0
 
 
 TOKENS = 200_000

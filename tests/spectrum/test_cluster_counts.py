@@ -32,8 +32,10 @@ def circle(beta: float, flow: mf.Flow = mf.USA) -> mf.Problem:
 )
 def test_mean_is_that_of_the_table(manifold, means):
     """N = 1,000, three decimals; another growth rate or weight would move them."""
-    found = [mf.mean_clusters(mf.Problem(manifold, mf.exponential(b), mf.USA), 1000) for b in means]
-    assert found == pytest.approx(list(means.values()), abs=6e-4)
+    result = [
+        mf.mean_clusters(mf.Problem(manifold, mf.exponential(b), mf.USA), 1000) for b in means
+    ]
+    assert result == pytest.approx(list(means.values()), abs=6e-4)
 
 
 def test_mean_by_extended_precision():
@@ -52,9 +54,9 @@ def test_mean_by_extended_precision():
 
 def test_pure_degree_on_the_sphere(verified):
     """Kac-Rice of random spherical harmonics, six decimals."""
-    found = [mean_maxima(2, 7.0 * (np.arange(l + 1) == l)) for l in PURE_DEGREES]
+    means = [mean_maxima(2, 7.0 * (np.arange(l + 1) == l)) for l in PURE_DEGREES]
     what = "Kac-Rice mean number of maxima of random harmonics, sphere, as printed"
-    verified("exact solutions", what, np.subtract(found, list(PURE_DEGREES.values())), 6e-7)
+    verified("exact solutions", what, np.subtract(means, list(PURE_DEGREES.values())), 6e-7)
 
 
 def test_pure_degree_on_the_circle():
@@ -81,8 +83,8 @@ def test_sphere_formula_by_integration():
     # Two degrees with these derivatives: v_2, v_3 from C' and C''.
     matrix = np.array([[5 * 6 / 2, 7 * 12 / 2], [5 * 24 / 8, 7 * 120 / 8]])
     v = np.linalg.solve(matrix, [first, second])
-    found = mean_maxima(2, np.array([0.0, 0.0, *v]))
-    assert found == pytest.approx(4 * math.pi * density, rel=1e-9)  # the trapezoidal rule's error
+    mean = mean_maxima(2, np.array([0.0, 0.0, *v]))
+    assert mean == pytest.approx(4 * math.pi * density, rel=1e-9)  # the trapezoidal rule's error
 
 
 @pytest.mark.parametrize(("beta", "wells"), [(10, 3.8587), (50, 8.6532), (100, 12.2424)])
@@ -143,8 +145,8 @@ def test_noise_keeps_independent_tokens_independent(manifold):
     problem = mf.Problem(manifold, mf.exponential(5.0), flow)
     still = mf.Problem(manifold, mf.exponential(5.0), mf.Flow("none", strength=1e-12))
     for time in (7.0, 1e5):
-        found = potential_variances(problem, 100, time)
-        assert np.allclose(found, potential_variances(still, 100, time=0.0), rtol=1e-9)
+        variances = potential_variances(problem, 100, time)
+        assert np.allclose(variances, potential_variances(still, 100, time=0.0), rtol=1e-9)
 
 
 @pytest.mark.parametrize("share, time", [(0.3, 9.0), (0.95, 200.0), (1.05, 915.0), (2.0, 30.0)])
@@ -163,10 +165,10 @@ def test_noise_adds_what_the_tokens_draw(share, time):
     ).y[:, -1]  # fmt: skip
     expected = problem.kernel.potential_multipliers(1, problem.kernel_degree) ** 2 * grown
     expected[0] = 0.0
-    found = potential_variances(problem, 50, time)
-    assert np.allclose(found, expected[: len(found)], rtol=1e-7)
+    variances = potential_variances(problem, 50, time)
+    assert np.allclose(variances, expected[: len(variances)], rtol=1e-7)
     # What was cut is not felt.
-    assert mean_maxima(1, found) == pytest.approx(mean_maxima(1, expected), rel=1e-7)
+    assert mean_maxima(1, variances) == pytest.approx(mean_maxima(1, expected), rel=1e-7)
 
 
 def test_wells_of_noise_alone_are_those_of_independent_tokens():
@@ -184,8 +186,8 @@ def test_wells_of_noise_alone_are_those_of_independent_tokens():
 )
 def test_tokens_for_dominance(beta, exponent):
     """Powers of ten of the table: the gap of the spectrum is far from 10 to 1 at any real N."""
-    found = math.log10(mf.tokens_for_dominance(circle(beta)))
-    assert found == pytest.approx(exponent, abs=0.5 if exponent > 100 else 0.05)
+    result = math.log10(mf.tokens_for_dominance(circle(beta)))
+    assert result == pytest.approx(exponent, abs=0.5 if exponent > 100 else 0.05)
 
 
 def test_dominance_by_growth():

@@ -66,12 +66,12 @@ def jacobian(measure: mf.Measure, beta: float, flow: mf.Flow) -> np.ndarray:
 def test_escape_rates_are_eigenvalues_of_the_jacobian(manifold, beta, flow):
     """Clusters anywhere, of any masses, moving or not, would escape at other rates."""
     measure = CLUSTERS[manifold]
-    found = cluster_rates(problem(manifold, beta, flow), measure).escape
+    escape = cluster_rates(problem(manifold, beta, flow), measure).escape
     expected = np.linalg.eigvals(jacobian(measure, beta, flow))
     scale = np.abs(expected).max()
-    assert np.all(np.diff(found.real) <= 0)
+    assert np.all(np.diff(escape.real) <= 0)
     np.testing.assert_allclose(
-        np.sort_complex(found), np.sort_complex(expected), rtol=0, atol=2e-14 * scale
+        np.sort_complex(escape), np.sort_complex(expected), rtol=0, atol=2e-14 * scale
     )
 
 
@@ -104,8 +104,8 @@ def test_contraction_is_the_slowest_fall_of_a_test_particle(manifold, beta, flow
     ]
     slopes = np.einsum("nkx,lnx->nkl", basis, columns)
     expected = -np.linalg.eigvals(slopes).real.max(axis=1)
-    found = cluster_rates(problem(manifold, beta, flow), measure).contraction
-    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-15 * max(1.0, abs(beta)))
+    contraction = cluster_rates(problem(manifold, beta, flow), measure).contraction
+    np.testing.assert_allclose(contraction, expected, rtol=0, atol=2e-15 * max(1.0, abs(beta)))
 
 
 @pytest.mark.parametrize("manifold", CLUSTERS)
@@ -114,8 +114,8 @@ def test_drift_is_the_largest_speed(manifold):
     measure = CLUSTERS[manifold]
     for flow in FLOWS:
         speeds = velocity(vectors(measure), vectors(measure), measure.mass, 2.0, flow)
-        found = cluster_rates(problem(manifold, 2.0, flow), measure).drift
-        assert found == pytest.approx(np.linalg.norm(speeds, axis=1).max(), rel=1e-14)
+        drift = cluster_rates(problem(manifold, 2.0, flow), measure).drift
+        assert drift == pytest.approx(np.linalg.norm(speeds, axis=1).max(), rel=1e-14)
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
@@ -133,9 +133,9 @@ def test_a_kernel_given_as_a_function_has_the_same_rates():
     """The derivative of the attention comes from its series then."""
     measure, kernel = CLUSTERS["sphere"], mf.zonal(lambda s: np.exp(4 * s - 4))
     for flow in FLOWS:
-        found = cluster_rates(mf.Problem(SPHERE, kernel, flow), measure)
+        rates = cluster_rates(mf.Problem(SPHERE, kernel, flow), measure)
         expected = cluster_rates(problem("sphere", 4.0, flow), measure)
-        np.testing.assert_allclose(found.escape, expected.escape, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(rates.escape, expected.escape, rtol=0, atol=1e-12)
 
 
 def test_a_point_without_mass_escapes_as_it_contracts():
@@ -145,10 +145,10 @@ def test_a_point_without_mass_escapes_as_it_contracts():
         alone = cluster_rates(
             problem("circle", 3.0, flow), mf.Measure(CIRCLE, points[:3], weights[:3])
         )
-        found = cluster_rates(problem("circle", 3.0, flow), mf.Measure(CIRCLE, points, weights))
+        rates = cluster_rates(problem("circle", 3.0, flow), mf.Measure(CIRCLE, points, weights))
         expected = np.append(alone.escape, -alone.contraction[0])
         np.testing.assert_allclose(
-            np.sort_complex(found.escape), np.sort_complex(expected), rtol=0, atol=1e-14
+            np.sort_complex(rates.escape), np.sort_complex(expected), rtol=0, atol=1e-14
         )
 
 
@@ -280,8 +280,8 @@ def test_several_tiny_rates_equal_those_with_more_digits():
                     matrix[i, i] += masses[j] * f
         exact = sorted((float(rate) for rate in mpmath.eigsy(matrix)[0]), reverse=True)
     measure = mf.Measure(CIRCLE, angles, masses)
-    found = cluster_rates(problem("circle", beta, mf.USA), measure).escape
-    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-13 * exact[0])
+    escape = cluster_rates(problem("circle", beta, mf.USA), measure).escape
+    np.testing.assert_allclose(escape, exact, rtol=0, atol=1e-13 * exact[0])
 
 
 @each("beta", [-2.0, 5.0, 81.0], first=[0.5, 0.9])
@@ -293,10 +293,10 @@ def test_opposite_clusters_of_any_masses_have_the_closed_form(beta, first):
     for points, manifold in (([0.0, np.pi], CIRCLE), ([[0, 0, 1], [0, 0, -1]], SPHERE)):
         measure = mf.Measure(manifold, points, [first, second])
         for flow, rate in ((mf.USA, a), (mf.SA, softened)):
-            found = cluster_rates(problem(manifold.name, beta, flow), measure)
+            rates = cluster_rates(problem(manifold.name, beta, flow), measure)
             count = manifold.dimension
-            np.testing.assert_allclose(found.escape[:count], rate, rtol=1e-14)
-            np.testing.assert_allclose(found.escape[count:], 0.0, rtol=0, atol=1e-15 * rate)
+            np.testing.assert_allclose(rates.escape[:count], rate, rtol=1e-14)
+            np.testing.assert_allclose(rates.escape[count:], 0.0, rtol=0, atol=1e-15 * rate)
 
 
 def polygon_rates(beta: float, k: int, flow: mf.Flow = mf.USA) -> ClusterRates:
@@ -323,12 +323,12 @@ def test_rates_are_folded_growth_rates(k, beta, flow):
     )
     if flow.normalized:
         growth = growth / folded(kernel.attention_multipliers(1, degree), k)[0]
-    found = polygon_rates(beta, k, flow)
+    rates = polygon_rates(beta, k, flow)
     # The folded ones are differences of rates of the size of the contraction.
     slack = 2e-14 * max(1.0, np.abs(growth).max())
     expected = np.sort(growth - growth[0])[::-1]
-    np.testing.assert_allclose(found.escape, expected, rtol=0, atol=slack)
-    np.testing.assert_allclose(found.contraction, growth[0], rtol=0, atol=slack)
+    np.testing.assert_allclose(rates.escape, expected, rtol=0, atol=slack)
+    np.testing.assert_allclose(rates.contraction, growth[0], rtol=0, atol=slack)
 
 
 PRINTED = [  # k, beta, normalized, largest escape rate, contraction rate; paper time
@@ -345,9 +345,9 @@ PRINTED = [  # k, beta, normalized, largest escape rate, contraction rate; paper
 @pytest.mark.parametrize("k, beta, normalized, escape, contraction", PRINTED)
 def test_rates_equal_printed_values(k, beta, normalized, escape, contraction, verified):
     """Theory 1.5: the triangle at beta = 5, the square at beta = 7 with exactly 7."""
-    found = polygon_rates(beta, k, mf.Flow(normalized))
+    rates = polygon_rates(beta, k, mf.Flow(normalized))
     unit = 1.0 if normalized else np.exp(beta)
-    for value, text in ((found.escape.max(), escape), (found.contraction[0], contraction)):
+    for value, text in ((rates.escape.max(), escape), (rates.contraction[0], contraction)):
         if text is not None:
             digits = len(text.partition(".")[2])
             # Half a unit of the last digit; e^beta multiplies the rounding of scaled rates.
@@ -368,6 +368,6 @@ def test_triangle_is_marginal_at_minus_two_thirds(verified):
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_fine_polygon_has_the_rates_of_uniform(flow):
     """Finite N theorem: 64 tokens at beta = 5 have the five largest lambda_l, twice each."""
-    found = polygon_rates(5.0, 64, flow).escape
+    escape = polygon_rates(5.0, 64, flow).escape
     rates = np.sort(np.repeat(growth_rates(problem("circle", 5.0, flow))[1:], 2))[::-1]
-    np.testing.assert_allclose(found[:10], rates[:10], rtol=2e-14)
+    np.testing.assert_allclose(escape[:10], rates[:10], rtol=2e-14)

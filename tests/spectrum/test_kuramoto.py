@@ -23,18 +23,18 @@ SA = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA)
 
 def test_lorentzian_order_solves_its_equation():
     """Its equation is r' = (K/2) r (1 - r^2) - Delta r: above, at and below the threshold."""
-    for width, times, known in [
+    for width, times, expected in [
         (0.2, [5.0, 10.0, 20.0], [0.3903631504264, 0.7234968372164, 0.7744563084524]),
         (0.7, [5.0, 10.0], [0.0363966610087, 0.0133704532498]),
     ]:
-        found = ott_antonsen_order(mf.Lorentzian(width), 1.0, np.array(times), 0.1)
-        np.testing.assert_allclose(found, known, rtol=0, atol=1e-13)
+        order = ott_antonsen_order(mf.Lorentzian(width), 1.0, np.array(times), 0.1)
+        np.testing.assert_allclose(order, expected, rtol=0, atol=1e-13)
     for width in (0.5, 0.5 - 1e-12):
         run = solve_ivp(
             lambda t, r, w=width: 0.5 * r * (1 - r**2) - w * r, (0, 9), [0.6], rtol=1e-12, atol=0
         )
-        found = ott_antonsen_order(mf.Lorentzian(width), 1.0, 9.0, 0.6)
-        assert found == pytest.approx(run.y[0, -1], rel=1e-11)
+        order = ott_antonsen_order(mf.Lorentzian(width), 1.0, 9.0, 0.6)
+        assert order == pytest.approx(run.y[0, -1], rel=1e-11)
     late = ott_antonsen_order(mf.Lorentzian(0.2, centre=3.0), 1.0, 1e4, 0.1)
     assert late == pytest.approx(synchronised_order(mf.Lorentzian(0.2), 1.0), abs=1e-15)
     assert late == pytest.approx(0.7745966692415, abs=1e-13)
@@ -85,16 +85,16 @@ def test_spread_changes_which_degree_is_first():
     """Without spread degree 3 is the fastest, with it degree 2 is the first."""
     shape = mf.Lorentzian(1.0, centre=0.4)
     widths = critical_widths(SA, shape, 4)
-    known = [0.17867663, 0.25705870, 0.22755944, 0.15002228]
-    np.testing.assert_allclose(widths[1:], known, rtol=0, atol=5e-9)
+    expected = [0.17867663, 0.25705870, 0.22755944, 0.15002228]
+    np.testing.assert_allclose(widths[1:], expected, rtol=0, atol=5e-9)
     rates, k = mf.growth_rates(SA, 4), np.arange(5)
     assert widths.argmax() == 2 and rates.argmax() == 3
-    found = incoherence_growth_rates(SA, mf.Lorentzian(0.2, centre=0.4), 4)
-    np.testing.assert_allclose(found, rates - 0.2 * k - 0.4j * k, rtol=0, atol=1e-15)
+    result = incoherence_growth_rates(SA, mf.Lorentzian(0.2, centre=0.4), 4)
+    np.testing.assert_allclose(result, rates - 0.2 * k - 0.4j * k, rtol=0, atol=1e-15)
     sharp = mf.Problem(mf.Circle(), mf.exponential(10.0), mf.SA)
-    found = critical_widths(sharp, shape)
+    result = critical_widths(sharp, shape)
     np.testing.assert_allclose(
-        found[1:5], [0.09485998, 0.16205601, 0.18734634, 0.17423494], rtol=0, atol=5e-9
+        result[1:5], [0.09485998, 0.16205601, 0.18734634, 0.17423494], rtol=0, atol=5e-9
     )
 
 
@@ -115,9 +115,9 @@ def test_growth_solves_its_equation(shape):
     """1 = lambda_k int g / (s + i k omega), with diffusion, and s = 0 at the critical width."""
     noisy = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(True, 1.0, 0.01))
     law = shape(0.15, 0.3)
-    found, damping = incoherence_growth_rates(noisy, law, 3), 0.01 * np.arange(4) ** 2
+    result, damping = incoherence_growth_rates(noisy, law, 3), 0.01 * np.arange(4) ** 2
     for k in (1, 2, 3):
-        s = found[k]
+        s = result[k]
         total = mean_of(law, lambda w, k=k, s=s: 1.0 / (s + damping[k] + 1j * k * w))
         assert (mf.growth_rates(noisy, 3)[k] + damping[k]) * total == pytest.approx(1.0, abs=2e-12)
         critical = shape(critical_widths(noisy, law, 3)[k])
@@ -128,9 +128,9 @@ def test_given_frequencies_grow_as_their_linear_system():
     """c_k(omega_j)' = -i k omega_j c_k + lambda_k mean c_k; many values are nearly their law."""
     law = mf.Gaussian(0.2, 0.1)
     values = mf.GivenFrequencies(law.quantiles((np.arange(300) + 0.5) / 300))
-    found, limit = (incoherence_growth_rates(SA, each, 2)[2] for each in (values, law))
+    result, limit = (incoherence_growth_rates(SA, each, 2)[2] for each in (values, law))
     # Quantiles in place of the law: the midpoint rule, whose tails err like 1 / n^2.
-    assert abs(found - limit) < 4e-5
+    assert abs(result - limit) < 4e-5
     three = mf.GivenFrequencies([0.3, -0.1, 0.3])
     s = incoherence_growth_rates(SA, three, 2)
     rates = mf.growth_rates(SA, 2)

@@ -24,13 +24,13 @@ def attention(
 
 def in_paper_time(problem: mf.Problem, **options: int) -> ComplexArray:
     """Eigenvalues for weights e^{beta x^T B y}."""
-    found = mf.linear_operator(problem, **options)
-    assert found.stationary
-    return found.eigenvalues * np.exp(problem.log_scale)
+    operator = mf.linear_operator(problem, **options)
+    assert operator.stationary
+    return operator.eigenvalues * np.exp(problem.log_scale)
 
 
-def apart(found: ComplexArray, expected: ComplexArray) -> float:
-    return float(np.abs(found[:, None] - np.asarray(expected)[None]).min(axis=0).max())
+def apart(result: ComplexArray, expected: ComplexArray) -> float:
+    return float(np.abs(result[:, None] - np.asarray(expected)[None]).min(axis=0).max())
 
 
 def nonlinear(problem: mf.Problem, degree: int) -> Callable[[FloatArray], FloatArray]:
@@ -82,12 +82,12 @@ def test_operator_is_the_derivative_of_the_flow(space, normalization):
     # Not stationary: only the matrix means something.
     operator = mf.linear_operator(problem, degree, about=f)
     assert not operator.stationary and len(operator.eigenvalues) == 0
-    given = np.random.default_rng(5).standard_normal(len(operator.matrix))
-    step = 1e-4 * space.resize(operator.to_coefficients(given), wide)
+    vector = np.random.default_rng(5).standard_normal(len(operator.matrix))
+    step = 1e-4 * space.resize(operator.to_coefficients(vector), wide)
     change, at = nonlinear(problem, wide), f.moments(wide)
     # Error of the difference step^2, of its rounding eps / step.
     slope = (change(at + step) - change(at - step)) / 2e-4
-    assert operator.matrix @ given == pytest.approx(operator.to_vector(slope), abs=3e-7)
+    assert operator.matrix @ vector == pytest.approx(operator.to_vector(slope), abs=3e-7)
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ def test_rotated_scores_and_values_on_the_circle(alpha, omega, s):
             CIRCLE, (turn(alpha), s * turn(omega)), beta=beta, normalization=normalization
         )
         operator = mf.linear_operator(problem)
-        found = operator.eigenvalues * np.exp(problem.log_scale)
+        result = operator.eigenvalues * np.exp(problem.log_scale)
         scale = np.abs(expected).max()
-        assert apart(found, np.concatenate([expected, expected.conj()])) < 1e-12 * scale
+        assert apart(result, np.concatenate([expected, expected.conj()])) < 1e-12 * scale
         # c_k ~ e^{lambda t}: the pattern cos(k theta + arg c_k) turns by -Im lambda / k.
         for order in (1, 2, 3):
             turning = operator.angular_velocities[operator.orders == order]
@@ -128,8 +128,8 @@ def test_rotations_of_the_sphere():
     usa = rate - 1j * m * s * (i1 + slope + i / beta)
     sa = usa / i0 + 1j * m * s * i1 * i / i0**2
     problem = attention(SPHERE, (turned, turned), beta=beta, normalization="none")
-    found = in_paper_time(problem, degree=5)
-    assert apart(found, rate * np.exp(-1j * m * angle)) < 1e-11
+    result = in_paper_time(problem, degree=5)
+    assert apart(result, rate * np.exp(-1j * m * angle)) < 1e-11
     drifting = (np.eye(3), np.eye(3) + s * J)
     problem = attention(SPHERE, drifting, beta=beta, normalization="none")
     assert apart(in_paper_time(problem, degree=5), usa) < 1e-11
@@ -176,10 +176,10 @@ def test_matrices_that_couple_degrees(space, score, value, beta, usa, sa):
         problem = attention(space, (score, value), beta=beta, normalization=normalization)
         operator = mf.linear_operator(problem, 15 if space is SPHERE else None)
         assert operator.drift < 1e-12
-        found = operator.eigenvalues * np.exp(problem.log_scale)
+        result = operator.eigenvalues * np.exp(problem.log_scale)
         # Ten digits are printed on the sphere.
         tolerance = 1e-10 if space is SPHERE else 1e-13
-        leading = found[found.imag >= 0][: len(expected)]
+        leading = result[result.imag >= 0][: len(expected)]
         assert leading == pytest.approx(np.array(expected), abs=tolerance * max(1, abs(usa[0])))
         assert operator.errors[: len(expected)].max() < 1e-10
 
@@ -202,8 +202,8 @@ def test_kernel_is_a_head():
     """Runs of kernels and of heads would be of two theories."""
     kernel = mf.Problem(CIRCLE, mf.exponential(-6.0), mf.Flow(True, -1.0, 0.02))
     expected = np.sort(np.repeat(mf.growth_rates(kernel, 20)[1:], 2))[::-1]
-    found = mf.linear_operator(kernel, 20).eigenvalues
-    assert found.real == pytest.approx(expected, abs=1e-13)
+    eigenvalues = mf.linear_operator(kernel, 20).eigenvalues
+    assert eigenvalues.real == pytest.approx(expected, abs=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -224,14 +224,14 @@ def test_about_an_ordered_state(space, beta, normalized, diffusivity):
         for rate in state.growth_rates(4)
         for _ in range(2 if rate.order and space is SPHERE else 1)
     ]
-    found = operator.eigenvalues[: len(expected)]
-    assert found.real == pytest.approx(expected, abs=1e-10)
+    result = operator.eigenvalues[: len(expected)]
+    assert result.real == pytest.approx(expected, abs=1e-10)
     if space is CIRCLE:
         # Two halves of a head are one; so the same about a density with heads.
         halves = attention(space, (1.0, 0.5), (1.0, 0.5), beta=beta, diffusivity=diffusivity,
                            normalization="softmax" if normalized else "none")  # fmt: skip
         again = mf.linear_operator(halves, about=state.density()).eigenvalues
-        assert again[: len(found)] == pytest.approx(found, abs=1e-11)
+        assert again[: len(result)] == pytest.approx(result, abs=1e-11)
 
 
 def test_uniform_that_is_carried_away_has_no_spectrum():
@@ -317,8 +317,8 @@ def test_run_that_starts_from_a_mode_grows_and_beats_like_it():
     last = run.measures[-1]
     assert last is not None
     # Amplitudes grow to 2e-6, and so does what linear theory leaves out.
-    given = operator.to_vector(operator.perturbed(0, 1e-7).coefficients)
-    size = np.linalg.norm(given) / np.linalg.norm(mode.real)
+    vector = operator.to_vector(operator.perturbed(0, 1e-7).coefficients)
+    size = np.linalg.norm(vector) / np.linalg.norm(mode.real)
     expected = size * (np.exp(first * 8.0) * mode).real
     away = operator.to_vector(last.moments(operator.degree)) - expected
     assert np.linalg.norm(away) < 5e-6 * np.linalg.norm(expected)

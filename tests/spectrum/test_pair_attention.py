@@ -14,9 +14,9 @@ ANGLES = np.array([0.0, 1e-9, 1e-3, 0.4, 1.2, 3.0, np.pi])
 @pytest.mark.parametrize("beta", [1e4, 81.0, 0.3, -5.0, -1e4])
 def test_log_attention_is_right_to_rounding(beta):
     """From cos phi the error would be beta eps, and nothing would be left at phi = 1e-9."""
-    found = log_attention(beta, ANGLES)
+    result = log_attention(beta, ANGLES)
     with mpmath.workdps(60):
-        for angle, value in zip(ANGLES, found, strict=True):
+        for angle, value in zip(ANGLES, result, strict=True):
             exact = beta * mpmath.cos(mpmath.mpf(float(angle))) - abs(beta)
             assert abs(value - exact) <= 1e-15 * abs(exact) + 1e-300
 
@@ -25,11 +25,11 @@ def test_log_attention_is_right_to_rounding(beta):
 def test_a_function_gives_the_slope_of_the_closed_form(beta, normalized):
     """The Chebyshev series of a kernel, differentiated, against a' = beta a."""
     angles, masses = np.array([ANGLES, ANGLES[::-1]]), np.full(7, 1 / 7)
-    found, expected = (
+    result, expected = (
         attention_and_slope(mf.Problem(mf.Circle(), kernel, mf.Flow(normalized)), masses, angles)
         for kernel in (mf.zonal(lambda s: np.exp(beta * s - abs(beta))), mf.exponential(beta))
     )
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(result, expected, strict=True):
         # Terms 2 a_k T_k' with a_k below 64 eps are taken for noise; T_k' is up to k^2.
         noise = 128 * np.finfo(float).eps * mf.exponential(beta).degree(1) ** 2
         np.testing.assert_allclose(one, other, rtol=0, atol=noise * np.abs(other).max())

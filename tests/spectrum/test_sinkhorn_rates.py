@@ -27,26 +27,26 @@ LARGEST = {  # By dimension, at beta = 1e2 and 1e4.
 }
 
 
-def doubly_stochastic(dimension: int, beta: float, *heads: mf.Head, **given: float) -> mf.Problem:
+def doubly_stochastic(dimension: int, beta: float, *heads: mf.Head, **options: float) -> mf.Problem:
     """Problem of doubly stochastic heads, by default of B = V = 1."""
-    of = mf.Attention(heads or [mf.Head()], "sinkhorn", beta=beta, **given)
+    of = mf.Attention(heads or [mf.Head()], "sinkhorn", beta=beta, **options)
     return mf.Problem(mf.Sphere(dimension + 1) if dimension > 1 else mf.Circle(), of)
 
 
 @pytest.mark.parametrize(("dimension", "beta"), RATES)
 def test_rates_equal_the_table(dimension, beta):
     """To the last printed digit: w_l / a_0 divided by 1 + alpha_l, not by 2."""
-    found = mf.growth_rates(doubly_stochastic(dimension, beta), 6)[1:]
-    known = np.array(RATES[dimension, beta].split(), dtype=float)
-    np.testing.assert_allclose(found, known, rtol=0, atol=0.6e-10)
+    result = mf.growth_rates(doubly_stochastic(dimension, beta), 6)[1:]
+    values = np.array(RATES[dimension, beta].split(), dtype=float)
+    np.testing.assert_allclose(result, values, rtol=0, atol=0.6e-10)
 
 
 @pytest.mark.parametrize("dimension", [1, 2])
 def test_thresholds_equal_the_table(dimension):
     """Betas at which degrees switch; the list of a problem ends at its own."""
-    known = np.array(THRESHOLDS[dimension].split(), dtype=float)
+    values = np.array(THRESHOLDS[dimension].split(), dtype=float)
     problem = doubly_stochastic(dimension, 47.4)
-    np.testing.assert_allclose(mf.switching_thresholds(problem)[:10], known, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(mf.switching_thresholds(problem)[:10], values, rtol=0, atol=1e-9)
     beta = mf.switching_threshold(problem.manifold, 10, "sinkhorn")
     assert mf.dominant_degree(doubly_stochastic(dimension, beta * (1 - 1e-9))) == 10
     assert mf.dominant_degree(doubly_stochastic(dimension, beta * (1 + 1e-9))) == 11
@@ -64,9 +64,9 @@ def test_far_threshold_is_found():
 @pytest.mark.parametrize("dimension", [1, 2])
 def test_largest_rate_equals_its_limit(dimension):
     """It tends to 2 W(1/e), where softmax has 2 / e."""
-    found = [mf.growth_rate_max(doubly_stochastic(dimension, beta)) for beta in (1e2, 1e4)]
-    np.testing.assert_allclose(found, LARGEST[dimension], rtol=0, atol=0.6e-10)
-    assert found[1] == pytest.approx(2.0 * float(lambertw(np.exp(-1.0)).real), rel=1e-4)
+    result = [mf.growth_rate_max(doubly_stochastic(dimension, beta)) for beta in (1e2, 1e4)]
+    np.testing.assert_allclose(result, LARGEST[dimension], rtol=0, atol=0.6e-10)
+    assert result[1] == pytest.approx(2.0 * float(lambertw(np.exp(-1.0)).real), rel=1e-4)
 
 
 def test_heads_that_are_not_known_are_told():
@@ -78,5 +78,5 @@ def test_heads_that_are_not_known_are_told():
     refused("no transition: .* with these heads", critical_degree, repelled)
     turned = doubly_stochastic(1, 9.0, mf.Head(score=[1.0, -1.0]))
     refused("heads move uniform itself", mf.growth_rate_max, turned)
-    for asked in (mf.switching_thresholds, mf.dominant_degree):
-        refused(r"the attention has heads: mf.linear_operator", asked, turned)
+    for call in (mf.switching_thresholds, mf.dominant_degree):
+        refused(r"the attention has heads: mf.linear_operator", call, turned)

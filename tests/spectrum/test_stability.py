@@ -197,12 +197,12 @@ FAR = {2: {20: "210.24910109999"}, 3: {20: "220.49885846545"}}
 def test_threshold_equals_the_table(d, verified):
     """To the last printed digit, 11 to 14 of them: the root of a ratio of Bessel functions."""
     for degree, text in (dict(enumerate(THRESHOLDS[d].split(), 1)) | FAR.get(d, {})).items():
-        found = mf.switching_threshold(mf.Sphere(d), degree)
+        threshold = mf.switching_threshold(mf.Sphere(d), degree)
         decimals = len(text.partition(".")[2])
         # Half a unit of the last digit, and the rounding of found itself.
-        slack = 0.51 * 10.0**-decimals + 4e-16 * found
+        slack = 0.51 * 10.0**-decimals + 4e-16 * threshold
         what = "switching thresholds of the dominant degree, dimensions 2 to 64, as printed"
-        verified("exact solutions", what, found - float(text), slack)
+        verified("exact solutions", what, threshold - float(text), slack)
 
 
 @each("d, degree", [(2, 1), (2, 4), (3, 3), (8, 2), (64, 1)], flow=[mf.USA, mf.SA])
@@ -227,20 +227,20 @@ def test_dominant_degree_switches_at_the_threshold(d, degree, flow):
 def test_thresholds_follow_their_asymptotics(dimension, approximation):
     """A bracket that found another root would show far out, up to degree 300."""
     for degree in (3, 10, 50, 300):
-        found = mf.switching_threshold(mf.Sphere(dimension + 1), degree)
-        assert found == pytest.approx(approximation(degree), abs=0.01)
+        threshold = mf.switching_threshold(mf.Sphere(dimension + 1), degree)
+        assert threshold == pytest.approx(approximation(degree), abs=0.01)
 
 
 def test_thresholds_increase_and_stop_at_beta():
     """The list of a problem: all thresholds up to its beta, in order."""
-    found = mf.switching_thresholds(mf.Problem(mf.Circle(), mf.exponential(28.3), mf.USA))
-    assert found == pytest.approx(
+    result = mf.switching_thresholds(mf.Problem(mf.Circle(), mf.exponential(28.3), mf.USA))
+    assert result == pytest.approx(
         [mf.switching_threshold(mf.Circle(), k) for k in range(1, 8)], rel=1e-14
     )
-    assert np.all(np.diff(found) > 0)
+    assert np.all(np.diff(result) > 0)
     assert mf.switching_thresholds(
         mf.Problem(mf.Circle(), mf.exponential(28.2), mf.USA)
-    ) == pytest.approx(found[:6], rel=1e-14)
+    ) == pytest.approx(result[:6], rel=1e-14)
 
 
 @pytest.mark.parametrize("beta, count", [(0.1, 0), (1.044, 0), (1.045, 1), (250.0, 21)])
@@ -331,9 +331,9 @@ def test_critical_diffusivity_makes_the_first_degree_marginal(kernel, flow):
 def test_critical_diffusivity_equals_the_noisy_papers(dimension, beta, kappa, verified):
     """The papers' threshold kappa_# = beta / a_1: noise 1/kappa is diffusivity e^beta (2.7)."""
     problem = mf.Problem(mf.Sphere(dimension + 1), mf.exponential(beta), mf.USA)
-    found = 1.0 / (mf.critical_diffusivity(problem) * np.exp(beta))
+    result = 1.0 / (mf.critical_diffusivity(problem) * np.exp(beta))
     what = "critical diffusivity as printed, circle and sphere, relative"
-    verified("exact solutions", what, found / kappa - 1, 6e-10)
+    verified("exact solutions", what, result / kappa - 1, 6e-10)
 
 
 def test_critical_diffusivity_is_zero_under_repulsion():
@@ -346,8 +346,8 @@ def test_critical_diffusivity_is_zero_under_repulsion():
 @pytest.mark.parametrize("beta, tokens, printed", [(5.0, 20_000, 0.2663), (7.0, 20_000, 0.0425)])
 def test_onset_time_equals_the_published_runs(beta, tokens, printed):
     """T = ln N / (2 lambda_max) in paper time: clusters of the published figures form there."""
-    found = mf.onset_time(circle(mf.exponential(beta)), tokens) * np.exp(-beta)
-    assert found == pytest.approx(printed, abs=0.6e-4)
+    result = mf.onset_time(circle(mf.exponential(beta)), tokens) * np.exp(-beta)
+    assert result == pytest.approx(printed, abs=0.6e-4)
 
 
 def test_onset_time_is_when_the_noise_of_tokens_has_grown_to_one():

@@ -54,11 +54,11 @@ def test_paper_time_of_heads_undoes_their_common_scale():
     second = mf.Head(score=[[-0.3, 0.2], [0.1, 0.6]], value=[[0.5, -0.2], [0.4, -0.7]], beta=5.0)
     problem = mf.Problem(mf.Circle(), mf.Attention([first, second], "none", beta=2.0))
     x = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    felt = np.zeros_like(x)
+    force = np.zeros_like(x)
     for head, beta in ((first, 2.0), (second, 5.0)):
         weights = np.exp(beta * x @ np.array(head.score) @ x.T) * mass
-        felt += weights @ x @ np.array(head.value).T
-    exact = np.sum(felt * np.stack([-x[:, 1], x[:, 0]], axis=1), axis=1)
+        force += weights @ x @ np.array(head.value).T
+    exact = np.sum(force * np.stack([-x[:, 1], x[:, 0]], axis=1), axis=1)
     scaled = interaction_of(problem).of_points(angles, mass).velocity(angles)
     # Moments, to rounding of the largest velocity.
     assert scaled * time_unit(problem, "scaled") / paper_time_factor(problem) == pytest.approx(

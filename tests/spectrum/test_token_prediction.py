@@ -22,19 +22,19 @@ def test_polygon_stays_where_it_is(k, beta):
     """The potential of a k-gon of clusters has its maxima there, by symmetry."""
     corners = 0.3 + 2 * np.pi * np.arange(k) / k
     points = np.repeat(corners, 4)
-    found = predict_positions(circle(beta), points)
-    assert len(found.positions) == k
-    assert found.masses == pytest.approx(np.full(k, 1 / k), abs=1e-15)
+    prediction = predict_positions(circle(beta), points)
+    assert len(prediction.positions) == k
+    assert prediction.masses == pytest.approx(np.full(k, 1 / k), abs=1e-15)
     # 1e-10: positions to 1e-13, where rounding of the moments moves a flat maximum.
-    gaps = np.angle(np.exp(1j * (found.positions[found.labels] - points)))
+    gaps = np.angle(np.exp(1j * (prediction.positions[prediction.labels] - points)))
     assert np.abs(gaps).max() < 1e-10
 
 
 def test_dominant_positions_of_the_dominant_polygon_are_its_corners():
     """(2 pi j - arg c_k) / k would have the wrong sign or period."""
     corners = -3.0 + 2 * np.pi * np.arange(4) / 4
-    found = predict_positions(circle(8.0), np.repeat(corners, 3))
-    assert found.dominant_positions == pytest.approx(corners, abs=1e-12)
+    prediction = predict_positions(circle(8.0), np.repeat(corners, 3))
+    assert prediction.dominant_positions == pytest.approx(corners, abs=1e-12)
 
 
 def test_dominant_positions_are_none_where_the_moment_vanishes():
@@ -45,10 +45,10 @@ def test_dominant_positions_are_none_where_the_moment_vanishes():
 
 def test_masses_are_the_shares_of_the_labels():
     """Masses and labels would tell different stories."""
-    found = predict_positions(circle(9.0), RNG.uniform(-9.0, 9.0, 500))
-    shares = [np.mean(found.labels == i) for i in range(len(found.positions))]
-    assert found.masses == pytest.approx(shares, abs=1e-15)
-    assert found.masses.sum() == pytest.approx(1.0, abs=1e-14)
+    prediction = predict_positions(circle(9.0), RNG.uniform(-9.0, 9.0, 500))
+    shares = [np.mean(prediction.labels == i) for i in range(len(prediction.positions))]
+    assert prediction.masses == pytest.approx(shares, abs=1e-15)
+    assert prediction.masses.sum() == pytest.approx(1.0, abs=1e-14)
 
 
 def test_positions_turn_with_the_tokens():
@@ -69,14 +69,14 @@ def test_potential_is_that_of_the_grown_moments(problem):
     """Signs of strength or multipliers would be lost: minima would be taken for maxima."""
     n = 200
     points = RNG.uniform(0.0, 2 * np.pi, n)
-    found = predict_positions(problem, points)
-    degree = len(found.potential) - 1
+    prediction = predict_positions(problem, points)
+    degree = len(prediction.potential) - 1
     rates = mf.growth_rates(problem, degree)
     grown = np.exp(rates * mf.onset_time(problem, n))
     grown *= problem.flow.strength * problem.kernel.potential_multipliers(1, degree)
     expected = grown[1:] * [np.mean(np.exp(-1j * k * points)) for k in range(1, degree + 1)]
     expected /= np.abs(expected).max()
-    assert found.potential[1:] == pytest.approx(expected, abs=1e-12)
+    assert prediction.potential[1:] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -84,52 +84,54 @@ def test_clusters_of_a_run_form_near_the_positions(seed):
     """Linear theory would not be about the tokens: a run of the same tokens is another way."""
     problem = circle(9.0)
     points = np.random.default_rng(seed).uniform(0.0, 2 * np.pi, 1000)
-    found = predict_positions(problem, points)
+    prediction = predict_positions(problem, points)
     started = Problem(mf.Circle(), problem.kernel, problem.flow, mf.from_points(points))
     run = mf.simulate(
         started, until=2.0 * mf.onset_time(problem, 1000), save=2, representation="particles"
     )
     centres, masses = (run.observables[f"clusters/{name}"][-1] for name in ("centre", "mass"))
     formed = np.isfinite(centres)
-    assert formed.sum() == len(found.positions) == 4
-    gaps = np.abs(np.angle(np.exp(1j * (centres[formed][:, None] - found.positions))))
+    assert formed.sum() == len(prediction.positions) == 4
+    gaps = np.abs(np.angle(np.exp(1j * (centres[formed][:, None] - prediction.positions))))
     # They drift while they gather: less than a quarter of the distance between two clusters.
     assert gaps.min(axis=1).max() < 0.25 * 2 * np.pi / 4
     # Borders move meanwhile, by less than a third of a cluster.
-    assert masses[formed] == pytest.approx(found.masses[gaps.argmin(axis=1)], abs=0.08)
+    assert masses[formed] == pytest.approx(prediction.masses[gaps.argmin(axis=1)], abs=0.08)
 
 
 def test_maxima_without_tokens_are_no_clusters():
     """Ripples far from all tokens would be listed as clusters of mass 0."""
-    found = predict_positions(circle(9.0), np.array([0.1, 0.1, 0.2]))
-    assert found.masses == pytest.approx([1.0]) and list(found.labels) == [0, 0, 0]
-    assert len(maxima(mf.Circle(), found.potential)) > 1
+    prediction = predict_positions(circle(9.0), np.array([0.1, 0.1, 0.2]))
+    assert prediction.masses == pytest.approx([1.0]) and list(prediction.labels) == [0, 0, 0]
+    assert len(maxima(mf.Circle(), prediction.potential)) > 1
 
 
 def test_octahedron_stays_where_it_is():
     """The potential of an octahedron of clusters has its maxima there, by symmetry."""
     corners = np.concatenate([np.eye(3), -np.eye(3)])
-    found = predict_positions(
+    prediction = predict_positions(
         Problem(mf.Sphere(), mf.exponential(9.0), normalization="none"), np.repeat(corners, 3, 0)
     )
-    assert len(found.positions) == 6
-    assert found.masses == pytest.approx(np.full(6, 1 / 6), abs=1e-15)
-    assert found.positions[found.labels] == pytest.approx(np.repeat(corners, 3, 0), abs=1e-9)
-    assert len(found.dominant_positions) == 0
+    assert len(prediction.positions) == 6
+    assert prediction.masses == pytest.approx(np.full(6, 1 / 6), abs=1e-15)
+    assert prediction.positions[prediction.labels] == pytest.approx(
+        np.repeat(corners, 3, 0), abs=1e-9
+    )
+    assert len(prediction.dominant_positions) == 0
 
 
 def test_sphere_tokens_are_predicted_with_the_counts():
     """Vectors of any length are tokens: the law and the positions belong to the same set."""
-    found = predict_clusters(
+    prediction = predict_clusters(
         Problem(mf.Sphere(), mf.exponential(5.0), normalization="none"),
         3.0 * RNG.standard_normal((300, 3)),
         samples=50,
         corrected=False,
     )
-    assert found.tokens == 300
-    assert isinstance(found.positions, TokenPrediction)
-    assert found.positions.masses.sum() == pytest.approx(1.0, abs=1e-14)
-    assert "300 tokens" in repr(found.positions)
+    assert prediction.tokens == 300
+    assert isinstance(prediction.positions, TokenPrediction)
+    assert prediction.positions.masses.sum() == pytest.approx(1.0, abs=1e-14)
+    assert "300 tokens" in repr(prediction.positions)
 
 
 def test_tokens_without_a_potential_are_refused():

@@ -36,16 +36,16 @@ def test_several_unknowns_agree_with_the_logarithm_of_the_determinant():
 
 def test_newton_does_not_jump_to_other_parameters():
     """A step of Newton's method may go anywhere, and functions of exp(p) overflow there."""
-    seen: list[float] = []
+    records: list[float] = []
 
     def residual(x: np.ndarray, p: float) -> np.ndarray:
-        seen.append(p)
+        records.append(p)
         return x - np.exp(-p) * 1e-6
 
     growing = System(residual, lambda x, p: np.eye(1), lambda x, p: np.exp([-p]) * 1e-6)
     with pytest.raises(ContinuationError):
         first_point(growing, np.array([1.0]), 0.0, np.array([1.0, 0.0]))
-    assert max(abs(p) for p in seen) <= FARTHEST
+    assert max(abs(p) for p in records) <= FARTHEST
 
 
 def test_no_point_near_the_guess_is_an_error():

@@ -100,8 +100,8 @@ def test_free_energy_changes_by_the_entropy():
     for moments, diffusivity in zip(branch.moments, branch.values, strict=True):
         f = equation.density(moments, diffusivity)
         expected = diffusivity * weights @ (f * np.log(f)) - 0.5 * equation.coupling @ moments**2
-        found = branch.free_energy[np.flatnonzero(branch.values == diffusivity)[0]]
-        assert found == pytest.approx(expected, abs=1e-15)
+        result = branch.free_energy[np.flatnonzero(branch.values == diffusivity)[0]]
+        assert result == pytest.approx(expected, abs=1e-15)
 
 
 def test_transition_has_the_free_energy_of_uniform():

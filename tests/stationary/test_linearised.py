@@ -50,8 +50,8 @@ def test_leading_rates_about_uniform_have_multiplicity(manifold):
     rates = mf.growth_rates(problem)
     multiplicity = 2 * np.arange(len(rates)) ** (manifold.dimension - 1) + manifold.dimension - 1
     expected = np.sort(np.repeat(rates[1:], multiplicity[1:]))[::-1][:12]
-    found = leading_growth_rates(problem, mf.uniform().build(manifold), 12)
-    np.testing.assert_allclose(found, expected, atol=1e-14)
+    result = leading_growth_rates(problem, mf.uniform().build(manifold), 12)
+    np.testing.assert_allclose(result, expected, atol=1e-14)
 
 
 @MANIFOLDS
@@ -73,8 +73,8 @@ def test_linearised_is_derivative_of_right_hand_side(manifold, normalized):
 
     # Richardson: error step^4 and rounding eps / step.
     expected = (4 * difference(1e-3) - difference(2e-3)) / 3
-    found = linearised(problem, f, 64).derivative(g)
-    assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
+    result = linearised(problem, f, 64).derivative(g)
+    assert np.abs(result - expected).max() < 1e-9 * np.abs(expected).max()
 
 
 @pytest.mark.slow
@@ -97,13 +97,13 @@ def test_leading_rates_agree_with_those_by_azimuthal_number(manifold, normalized
     """Two routes to one spectrum: packed harmonics on a grid, and Legendre functions by order."""
     state = stationary_state(noisy(manifold, normalized, beta=2.0))
     expected = [
-        found.rate
-        for found in state.growth_rates(8)
-        for _ in range(1 if manifold is CIRCLE or found.order == 0 else 2)
+        result.rate
+        for result in state.growth_rates(8)
+        for _ in range(1 if manifold is CIRCLE or result.order == 0 else 2)
     ][:8]
-    found = leading_growth_rates(state.problem, state.density(), 8)
+    result = leading_growth_rates(state.problem, state.density(), 8)
     scale = np.abs(expected).max()
-    assert np.abs(found - expected).max() < 1e-9 * scale
+    assert np.abs(result - expected).max() < 1e-9 * scale
 
 
 @pytest.mark.slow
@@ -119,12 +119,12 @@ def test_leading_rates_of_large_matrices_are_those_of_dense_ones(monkeypatch):
 def test_leading_rates_come_as_complex_pairs():
     """A lopsided density drifts: a rate without its conjugate, or made real, would be wrong."""
     problem = noisy(CIRCLE, True, beta=4.0, share=0.3)
-    found = leading_growth_rates(problem, lopsided(CIRCLE), 8, max_degree=40)
+    rates = leading_growth_rates(problem, lopsided(CIRCLE), 8, max_degree=40)
     matrix = linearised(problem, lopsided(CIRCLE), 40).matrix(40)
     eigenvalues = scipy.linalg.eigvals(matrix)
-    assert np.abs(found.imag).max() > 1e-5
-    assert np.abs(found[:, None] - eigenvalues[None]).min(axis=1).max() < 1e-12
-    assert np.all(np.diff(found.real) <= 0)
+    assert np.abs(rates.imag).max() > 1e-5
+    assert np.abs(rates[:, None] - eigenvalues[None]).min(axis=1).max() < 1e-12
+    assert np.all(np.diff(rates.real) <= 0)
 
 
 @MANIFOLDS

@@ -104,19 +104,19 @@ def test_polyhedral_moments_are_means_over_clusters(name):
     """Guesses would be other measures than the clusters they were made of."""
     basis, corners = polyhedral_basis(name, 12), vertices(name)
     direct = [SPHERE.evaluate(row, corners).mean() for row in basis.coefficients]
-    found = moments(basis, mf.Measure(SPHERE, corners))
-    np.testing.assert_allclose(found, direct, atol=1e-12)
+    result = moments(basis, mf.Measure(SPHERE, corners))
+    np.testing.assert_allclose(result, direct, atol=1e-12)
     assert len(corners) == {"tetrahedral": 4, "octahedral": 6, "icosahedral": 12}[name]
     # Platonic solids are spherical designs up to their first invariant, where they are not.
-    assert np.abs(found[0]) > 0.1
+    assert np.abs(result[0]) > 0.1
 
 
 def test_polyhedral_density_has_the_moments_given():
     """Nodal values and coefficients would be of two densities."""
     basis = polyhedral_basis("tetrahedral", 8)
-    given = 0.05 * np.arange(1.0, len(basis.coefficients) + 1)
-    f = basis.density(1.0 + basis.symmetry.values @ given)
-    np.testing.assert_allclose(moments(basis, f), given, atol=1e-14)
+    values = 0.05 * np.arange(1.0, len(basis.coefficients) + 1)
+    f = basis.density(1.0 + basis.symmetry.values @ values)
+    np.testing.assert_allclose(moments(basis, f), values, atol=1e-14)
     assert SPHERE.order_parameter(f.coefficients) < 1e-15
 
 
@@ -207,10 +207,10 @@ def test_rates_of_states_without_an_axis_have_no_order():
     """Azimuthal numbers of a state without an axis would be made up."""
     problem = mf.Problem(SPHERE, mf.exponential(4.0), mf.Flow("none", diffusivity=0.02))
     rates = stationary_state(problem, "tetrahedral", [0.0]).growth_rates(4)
-    assert [found.order for found in rates] == [None] * 4
+    assert [result.order for result in rates] == [None] * 4
     # Degree 1 grows fastest, three times; degree 2 follows.
     expected = mf.growth_rates(problem)[[1, 1, 1, 2]]
-    np.testing.assert_allclose([found.rate for found in rates], expected, rtol=1e-9)
+    np.testing.assert_allclose([result.rate for result in rates], expected, rtol=1e-9)
 
 
 @pytest.mark.slow

@@ -40,8 +40,8 @@ def test_jacobian_and_slope_are_the_derivatives(manifold, flow):
     jacobian, slope = equation.jacobian(moments, diffusivity), equation.slope(moments, diffusivity)
     # A complex step has no cancellation, but the code is real: central, fourth order.
     for f, h, exact in ((along, 1e-3, jacobian @ direction), (beside, 1e-3 * diffusivity, slope)):
-        found = (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h)
-        np.testing.assert_allclose(exact, found, rtol=0, atol=1e-8 * np.abs(exact).max())
+        result = (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h)
+        np.testing.assert_allclose(exact, result, rtol=0, atol=1e-8 * np.abs(exact).max())
 
 
 @each("flow", FLOWS, manifold=MANIFOLDS)
@@ -66,8 +66,8 @@ def test_density_has_the_moments_of_the_image(manifold):
     density = equation.density(moments, diffusivity)
     weights = equation.symmetry.weights
     assert weights @ density == pytest.approx(1.0, rel=1e-14)
-    found = (weights * density) @ equation.symmetry.values
-    np.testing.assert_allclose(found, equation.image(moments, diffusivity), rtol=0, atol=1e-13)
+    result = (weights * density) @ equation.symmetry.values
+    np.testing.assert_allclose(result, equation.image(moments, diffusivity), rtol=0, atol=1e-13)
 
 
 def test_normalised_density_is_a_power_of_the_partition_function():

@@ -32,12 +32,12 @@ def test_uniform_has_its_known_rates(d, flow):
         ((rates[l], m) for l in range(1, 13) for m in range(min(l, 1 if d == 2 else l) + 1)),
         key=lambda pair: -pair[0],
     )[:9]
-    found = uniform.growth_rates(9)
+    result = uniform.growth_rates(9)
     # Equal rates of different orders come in any order.
     np.testing.assert_allclose(
-        [rate.rate for rate in found], [rate for rate, _ in expected], rtol=0, atol=1e-11
+        [rate.rate for rate in result], [rate for rate, _ in expected], rtol=0, atol=1e-11
     )
-    tied = sorted((round(rate.rate, 9), rate.order) for rate in found)
+    tied = sorted((round(rate.rate, 9), rate.order) for rate in result)
     complete = {pair[0] for pair in tied} - {tied[0][0]}
     assert [pair for pair in tied if pair[0] in complete] == sorted(
         (round(rate, 9), order) for rate, order in expected if round(rate, 9) in complete
@@ -50,10 +50,10 @@ def test_uniform_has_its_known_rates(d, flow):
 def test_rotation_has_the_rate_zero(d, flow):
     """An ordered state rotated is a state: rate 0, order 1, exactly once."""
     state = stationary_state(noisy(mf.Sphere(d), 3.0, 0.9, flow))
-    found = state.growth_rates(4)
-    neutral = [rate for rate in found if abs(rate.rate) < 1e-9]
+    rates = state.growth_rates(4)
+    neutral = [rate for rate in rates if abs(rate.rate) < 1e-9]
     assert [rate.order for rate in neutral] == [1]
-    assert all(rate.rate < -1e-3 for rate in found if rate not in neutral)
+    assert all(rate.rate < -1e-3 for rate in rates if rate not in neutral)
     assert state.is_stable
 
 
@@ -134,11 +134,11 @@ def test_sharp_state_has_the_rates_of_its_two_wells():
     # At the Dirac v = -a(1) theta: rates -n a(1), n >= 2, besides the rotation. At the antipode
     # v = a(-1) theta: what is there leaves with the rates -n a(-1), n >= 1; a(-1) = e^{-2 beta}.
     state = stationary_state(noisy(mf.Circle(), 0.5, 0.004))
-    found = np.array([rate.rate for rate in state.growth_rates(8)])
+    values = np.array([rate.rate for rate in state.growth_rates(8)])
     escape = np.exp(-1.0)
     wells = [0.0, *(-n * escape for n in range(1, 7)), -2.0]
     # Curvature of the wells changes them by a few D = 1e-3.
-    np.testing.assert_allclose(found, sorted(wells, reverse=True), atol=0.03)
+    np.testing.assert_allclose(values, sorted(wells, reverse=True), atol=0.03)
 
 
 def test_rates_do_not_depend_on_the_first_degree(monkeypatch):

@@ -47,8 +47,8 @@ def test_folded_states_are_those_of_folded_multipliers():
 def test_fold_by_number_name_or_symmetry_is_the_same():
     """Three ways to say it would give three states."""
     problem = noisy(mf.Sphere(), mf.exponential(6.0), 0.5)
-    given = stationary_symmetry(problem, problem.flow.diffusivity, fold=2)
-    states = [stationary_state(problem, symmetry) for symmetry in (2, "2-fold", given)]
+    options = stationary_symmetry(problem, problem.flow.diffusivity, fold=2)
+    states = [stationary_state(problem, symmetry) for symmetry in (2, "2-fold", options)]
     assert states[0].order_parameter == 0.0
     assert states[0].moments[0] > 0.5
     for state in states[1:]:

@@ -72,14 +72,14 @@ def test_other_programs_read_axes(study, tmp_path):
 
 def test_finished_study_is_completed(plan, tmp_path):
     """A finished file would be resumed for ever."""
-    found = plan.empty()
-    results = finished(plan.run, plan.missing(found))
+    values = plan.empty()
+    results = finished(plan.run, plan.missing(values))
     spent = WallTime({"running": 100.0})
-    list(record_study(tmp_path / "c.h5", write_result, plan, found, results, {}, spent))
+    list(record_study(tmp_path / "c.h5", write_result, plan, values, results, {}, spent))
     attributes = read_result(tmp_path / "c.h5", "comparison").attributes
     assert attributes["status"] == "completed"
     assert attributes["seconds_running"] > 100.0 and attributes["seconds_writing"] > 0.0
-    assert plan.missing(found) == []
+    assert plan.missing(values) == []
 
 
 def test_other_files_are_refused(tmp_path):

@@ -22,23 +22,23 @@ def test_labelled_runs_go_on_equal_to_the_bit(where, tmp_path):
         causal = mf.Attention([mf.Head()], beta=3.0, mask="causal")
         law = mf.with_profile(mf.perturbed_uniform([[2, 1, 0.1]]), 1.0)
         problem = mf.Problem(mf.Sphere(), causal, initial=law)
-    given = {"labels": 4, "max_degree": 32}
-    whole = mf.simulate(problem, until=2.0, save=5, output=tmp_path / "a.h5", **given)
-    mf.simulate(problem, until=1.0, save=3, output=tmp_path / "b.h5", **given)
+    options = {"labels": 4, "max_degree": 32}
+    whole = mf.simulate(problem, until=2.0, save=5, output=tmp_path / "a.h5", **options)
+    mf.simulate(problem, until=1.0, save=3, output=tmp_path / "b.h5", **options)
     resumed = mf.simulate(
-        problem, until=2.0, save=5, output=tmp_path / "b.h5", resume=True, **given
+        problem, until=2.0, save=5, output=tmp_path / "b.h5", resume=True, **options
     )
     assert resumed.attributes["result_hash"] == whole.attributes["result_hash"]
-    begun = mf.simulate(problem, until=2.0, save=5, **given)
+    start = mf.simulate(problem, until=2.0, save=5, **options)
     for run in (whole, resumed):
-        found, made = run.measures[-1], begun.measures[-1]
-        np.testing.assert_array_equal(found.parts, resumed.measures[-1].parts)
+        result, built = run.measures[-1], start.measures[-1]
+        np.testing.assert_array_equal(result.parts, resumed.measures[-1].parts)
         # Files of the sphere hold sqrt(2) times the parts.
-        np.testing.assert_allclose(found.parts, made.parts, rtol=1e-15)
-        np.testing.assert_array_equal(found.labels, made.labels)
-        assert found.label_name == made.label_name
+        np.testing.assert_allclose(result.parts, built.parts, rtol=1e-15)
+        np.testing.assert_array_equal(result.labels, built.labels)
+        assert result.label_name == built.label_name
         np.testing.assert_array_equal(
-            run.observables["label_order"], begun.observables["label_order"]
+            run.observables["label_order"], start.observables["label_order"]
         )
 
 
@@ -65,16 +65,16 @@ def test_files_hold_the_mean_over_labels_that_are_not_stored(tmp_path):
         initial=mf.perturbed_uniform([[1, 0.2, 0.0]]),
         frequencies=mf.Gaussian(1.0),
     )
-    given = {"labels": 6, "tolerance": 1e-5}
-    run = mf.simulate(problem, 4.0, save=[1.0, 4.0], output=tmp_path / "a.h5", **given)
+    options = {"labels": 6, "tolerance": 1e-5}
+    run = mf.simulate(problem, 4.0, save=[1.0, 4.0], output=tmp_path / "a.h5", **options)
     last = mf.load(tmp_path / "a.h5").measures[-1]
     assert run.diagnostics["labels"][-1] > len(last.labels) == 6
     np.testing.assert_array_equal(last.labels, run.measures[0].labels)
     np.testing.assert_allclose(last.moments(3), run.moments[-1, :4], rtol=0, atol=1e-15)
     assert abs(last.moments(1)[1] - last.label_weights @ last.parts[:, 1]) > 1e-3
     # A run that had taken more labels goes on with them.
-    whole = mf.simulate(problem, 5.0, save=[1.0, 4.0, 5.0], **given)
+    whole = mf.simulate(problem, 5.0, save=[1.0, 4.0, 5.0], **options)
     more = mf.simulate(
-        problem, 5.0, save=[1.0, 4.0, 5.0], output=tmp_path / "a.h5", resume=True, **given
+        problem, 5.0, save=[1.0, 4.0, 5.0], output=tmp_path / "a.h5", resume=True, **options
     )
     np.testing.assert_allclose(more.moments[-1], whole.moments[-1], rtol=0, atol=1e-15)

@@ -22,11 +22,11 @@ from meanfield.store.layout import (
 
 @pytest.fixture
 def file(tmp_path):
-    with h5py.File(tmp_path / "x.h5", "w") as made:
-        made.create_dataset("time", data=np.arange(3.0), maxshape=(None,))
-        made["counts"], made["texts"] = np.arange(3), ["a", "b"]
-        made["small"], made["table"] = np.ones(3, np.float32), np.zeros((3, 2))
-        yield made
+    with h5py.File(tmp_path / "x.h5", "w") as result:
+        result.create_dataset("time", data=np.arange(3.0), maxshape=(None,))
+        result["counts"], result["texts"] = np.arange(3), ["a", "b"]
+        result["small"], result["table"] = np.ones(3, np.float32), np.zeros((3, 2))
+        yield result
 
 
 @together(
@@ -49,10 +49,10 @@ def test_attribute_of_another_kind_is_named(name, value):
 
 def test_attributes_become_plain_values():
     """JSON knows no numbers of NumPy's."""
-    given = (np.float64(2.0), np.int64(3), np.bool_(True), "a\nb", "f" * 64)
+    values = (np.float64(2.0), np.int64(3), np.bool_(True), "a\nb", "f" * 64)
     names = ("beta", "seed", "normalized", "config", "result_hash")
     assert np.isnan(checked_attribute("growth_rate_max", np.float64("nan")))
-    for name, value in zip(names, given, strict=True):
+    for name, value in zip(names, values, strict=True):
         plain = checked_attribute(name, value)
         assert plain == value and type(plain) in (float, int, bool, str)
 
@@ -131,8 +131,8 @@ def test_numbers_out_of_range_are_named(check, values, message):
 
 def test_arrays_fit_their_axes(file):
     """A table would be read with the rows of another study."""
-    found = arrays(file, {"counts": ("time",)}, {"counts": "i"})
-    assert found["counts"].tolist() == [0, 1, 2] and found["time"].tolist() == [0.0, 1.0, 2.0]
+    result = arrays(file, {"counts": ("time",)}, {"counts": "i"})
+    assert result["counts"].tolist() == [0, 1, 2] and result["time"].tolist() == [0.0, 1.0, 2.0]
     with pytest.raises(ValueError, match=r"table has shape \(3, 2\), expected \(3, 3\)"):
         arrays(file, {"table": ("time", "counts")}, {"counts": "i"})
     with pytest.raises(ValueError, match="pair is missing"):

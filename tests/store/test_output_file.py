@@ -258,16 +258,16 @@ def test_full_disk_is_found_before_hdf5_writes(tmp_path, monkeypatch):
     """HDF5 would be left with a file that it can neither write nor close, and crash at the end."""
     path = tmp_path / "x.h5"
     replace_file(path, None, put("a", 1))
-    asked = []
+    calls = []
 
     def full(descriptor, offset, size):
-        asked.append(size)
+        calls.append(size)
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(OutputError, match="cannot be written: No space left on device"):
         replace_file(path, path, put("b", 2), room=1000)
-    assert asked[0] >= path.stat().st_size + 1000
+    assert calls[0] >= path.stat().st_size + 1000
     assert numbers(path) == {"a": 1}
     assert names(tmp_path) == {"x.h5"}
 
@@ -353,8 +353,8 @@ def test_file_and_then_its_name_are_flushed(tmp_path, monkeypatch, write):
     path, done, flush, rename = tmp_path / "x", [], os.fsync, os.replace
     path.write_bytes(b"old")
 
-    def noted(what, found):
-        done.append((what, found.st_ino, found.st_size, found.st_mtime_ns))
+    def noted(what, result):
+        done.append((what, result.st_ino, result.st_size, result.st_mtime_ns))
 
     def fsync(descriptor):
         noted("flushed", os.fstat(descriptor))

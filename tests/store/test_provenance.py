@@ -27,10 +27,10 @@ FRESH += "print(provenance()['versions'])"
 
 def test_versions_are_those_installed():
     """Somebody would repeat the run with other libraries."""
-    found = parsed_versions(provenance()["versions"])
-    assert found.pop("meanfield") == mf.__version__
-    assert found.pop("python") == ".".join(map(str, sys.version_info[:3]))
-    assert found == {name: importlib.metadata.version(name) for name in LIBRARIES}
+    result = parsed_versions(provenance()["versions"])
+    assert result.pop("meanfield") == mf.__version__
+    assert result.pop("python") == ".".join(map(str, sys.version_info[:3]))
+    assert result == {name: importlib.metadata.version(name) for name in LIBRARIES}
 
 
 @pytest.mark.slow

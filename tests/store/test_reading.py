@@ -51,8 +51,8 @@ def test_file_that_cannot_be_read_says_why(path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("meanfield.store.reading.is_broken", refuse)
-    told = r"x\.h5 cannot be read: Permission denied\."
-    with pytest.raises(FormatError, match=told), opened(path):
+    text = r"x\.h5 cannot be read: Permission denied\."
+    with pytest.raises(FormatError, match=text), opened(path):
         pass
 
 
@@ -64,13 +64,13 @@ def test_message_is_one_line_whatever_the_file_says():
 
 def test_file_that_another_program_writes_is_not_damaged(path):
     """The advice would be to delete a good file."""
-    told = r"x\.h5 is open for writing in another program\. Close it there\."
+    text = r"x\.h5 is open for writing in another program\. Close it there\."
     holds = "import h5py, sys; f = h5py.File(sys.argv[1], 'r+'); print(1, flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", holds, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
         assert other.stdout is not None and other.stdout.readline()
-        with pytest.raises(FormatError, match=told), opened(path):
+        with pytest.raises(FormatError, match=text), opened(path):
             pass
         other.kill()
     with opened(path) as file:

@@ -310,14 +310,14 @@ def test_rows_go_into_no_other_file(tmp_path, what, eager):
     path, other = tmp_path / "folder" / "x.h5", tmp_path / "folder" / "other.h5"
     list(recording(other, snapshots(3)))
     there = other.read_bytes()
-    happens, told = FOREIGN[what]
+    happens, text = FOREIGN[what]
     stream = recording(path, snapshots(9))
     next(stream)
     shutil.copyfile(path, path.with_name("older.h5"))
     next(stream)
     happens(path)
     left = path.read_bytes() if path.exists() else None
-    with pytest.raises(SimulationError, match=rf"x\.h5 (was )?{told}") as caught:
+    with pytest.raises(SimulationError, match=rf"x\.h5 (was )?{text}") as caught:
         list(stream)
     assert isinstance(caught.value.__cause__, LostOutputError)
     assert (path.read_bytes() if path.exists() else None) == left

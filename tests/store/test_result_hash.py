@@ -27,11 +27,11 @@ def changed(name, index):
 
 def test_definition_can_be_followed_elsewhere():
     """The recipe of the documentation would give another hash."""
-    told = b"meanfield results 1\n"
-    told += b"counts i8 2x3\n" + RESULTS["counts"].astype("<i8").tobytes()
-    told += b"moments c16 5x4\n" + MOMENTS.astype("<c16").tobytes()
-    told += b"time f8 5\n" + RESULTS["time"].astype("<f8").tobytes()
-    assert result_hash(RESULTS) == hashlib.sha256(told).hexdigest()
+    text = b"meanfield results 1\n"
+    text += b"counts i8 2x3\n" + RESULTS["counts"].astype("<i8").tobytes()
+    text += b"moments c16 5x4\n" + MOMENTS.astype("<c16").tobytes()
+    text += b"time f8 5\n" + RESULTS["time"].astype("<f8").tobytes()
+    assert result_hash(RESULTS) == hashlib.sha256(text).hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -96,15 +96,15 @@ def test_padding_does_not_count(shape, padding):
     wide = np.full((2, 3 + padding, *shape[2:]), np.nan)
     wide[:, :3] = narrow
     moments = np.ones((2, 3), complex)
-    found = run_results(np.arange(2.0), moments, {"clusters/centre": wide})
-    assert found.keys() == {"time", "moments", "observables/clusters/centre"}
-    covered = found["observables/clusters/centre"]
+    result = run_results(np.arange(2.0), moments, {"clusters/centre": wide})
+    assert result.keys() == {"time", "moments", "observables/clusters/centre"}
+    covered = result["observables/clusters/centre"]
     assert covered.shape == narrow.shape and covered.tobytes() == narrow.tobytes()
-    told = b"meanfield results 1\n" + b"moments c16 2x3\n" + moments.tobytes()
-    told += f"observables/clusters/centre f8 {'x'.join(map(str, shape))}\n".encode()
-    told += np.where(np.isnan(narrow), np.nan, narrow).tobytes()
-    told += b"time f8 2\n" + np.arange(2.0).tobytes()
-    assert result_hash(found) == hashlib.sha256(told).hexdigest()
+    text = b"meanfield results 1\n" + b"moments c16 2x3\n" + moments.tobytes()
+    text += f"observables/clusters/centre f8 {'x'.join(map(str, shape))}\n".encode()
+    text += np.where(np.isnan(narrow), np.nan, narrow).tobytes()
+    text += b"time f8 2\n" + np.arange(2.0).tobytes()
+    assert result_hash(result) == hashlib.sha256(text).hexdigest()
 
 
 def test_run_without_clusters_has_a_hash():
@@ -112,7 +112,7 @@ def test_run_without_clusters_has_a_hash():
     empty = {"clusters/mass": np.full((2, 3), np.nan)}
     none = {"clusters/mass": np.zeros((2, 0))}
     time, moments = np.arange(2.0), np.ones((2, 3))
-    hashes = {result_hash(run_results(time, moments, found)) for found in (empty, none)}
+    hashes = {result_hash(run_results(time, moments, result)) for result in (empty, none)}
     assert len(hashes) == 1
 
 

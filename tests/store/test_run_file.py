@@ -119,9 +119,9 @@ def test_file_holds_what_a_run_in_memory_holds(density_file):
         assert isinstance(mine, mf.Density) and isinstance(theirs, mf.Density)
         assert np.array_equal(mine.coefficients, theirs.coefficients)
     # A call and a run file are asked in different words, at different times.
-    asked = {"config", "title", "created"}
-    told = {key: value for key, value in memory.attributes.items() if key not in asked}
-    assert told.items() <= run.attributes.items()
+    names = {"config", "title", "created"}
+    attributes = {key: value for key, value in memory.attributes.items() if key not in names}
+    assert attributes.items() <= run.attributes.items()
 
 
 def test_datasets_are_the_promised_ones(file):
@@ -176,9 +176,9 @@ def test_every_axis_has_its_scale(file):
 @pytest.mark.parametrize("states", ["all", "last", "none"])
 def test_only_the_states_asked_for_are_read(density_file, states):
     """`meanfield info` would read gigabytes that it does not show."""
-    kept = [measure is not None for measure in load(density_file, states).measures]
+    entries = [measure is not None for measure in load(density_file, states).measures]
     expected = {"all": [True] * 6, "last": [False] * 5 + [True], "none": [False] * 6}
-    assert kept == expected[states]
+    assert entries == expected[states]
 
 
 def test_states_are_the_same_in_any_portions(file, monkeypatch):
@@ -322,7 +322,7 @@ def test_checkpoint_is_read_as_it_was_written(tmp_path, name, step):
     """A resumed run would go on from another time, in another unit or with another state."""
     defaulted = [field for field in fields(Checkpoint) if field.default is not MISSING]
     assert all(getattr(CHECKPOINT, field.name) != field.default for field in defaulted)
-    told = asdict(CHECKPOINT) | {"state": STATES[name], "step": step}
+    text = asdict(CHECKPOINT) | {"state": STATES[name], "step": step}
     numbers = {"paper_time_factor": 1.0, "growth_rate_max": 1.0}
     with h5py.File(tmp_path / "x.h5", "w") as file:
         create(file, numbers, np.zeros(3))
@@ -330,16 +330,16 @@ def test_checkpoint_is_read_as_it_was_written(tmp_path, name, step):
         file["time"][0] = 2.0 * CHECKPOINT.time
         # What is replaced leaves nothing behind.
         write_checkpoint(file, Checkpoint(1.0, np.zeros(9), fixed={"resting": np.ones(1)}), "auto")
-        write_checkpoint(file, Checkpoint(**told), name)
-    found, representation = read_checkpoint(tmp_path / "x.h5")
-    read = asdict(found)
-    assert representation == name and read.keys() == told.keys()
-    assert read["fixed"].keys() == told["fixed"].keys()
-    arrays = {"state": (read.pop("state"), told.pop("state"))}
-    arrays |= {key: (item, told["fixed"][key]) for key, item in read.pop("fixed").items()}
-    del told["fixed"]
+        write_checkpoint(file, Checkpoint(**text), name)
+    result, representation = read_checkpoint(tmp_path / "x.h5")
+    read = asdict(result)
+    assert representation == name and read.keys() == text.keys()
+    assert read["fixed"].keys() == text["fixed"].keys()
+    arrays = {"state": (read.pop("state"), text.pop("state"))}
+    arrays |= {key: (item, text["fixed"][key]) for key, item in read.pop("fixed").items()}
+    del text["fixed"]
     # Numbers are equal where their bits are: none of them is 0 or not a number.
-    assert read == told
+    assert read == text
     for key, (mine, theirs) in arrays.items():
         assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape), key
         assert mine.tobytes() == theirs.tobytes(), key

@@ -38,7 +38,7 @@ def h5(tmp_path):
 
 def test_portions_make_no_difference(tmp_path):
     """A run that is flushed more often would have another file."""
-    rows, found = [row(float(t), degree=2 + t, mass=np.arange(t % 3)) for t in range(7)], []
+    rows, result = [row(float(t), degree=2 + t, mass=np.arange(t % 3)) for t in range(7)], []
     names = ["time", "moments", "observables/mass", "density/coefficients", "density/degree"]
     for cuts in ([7], [1] * 7, [3, 4]):
         with h5py.File(tmp_path / f"{len(cuts)}.h5", "w") as file:
@@ -46,9 +46,9 @@ def test_portions_make_no_difference(tmp_path):
             ends = np.cumsum([0, *cuts])
             for begin, end in zip(ends[:-1], ends[1:], strict=True):
                 append(file, rows[begin:end])
-            found.append([file[name][()] for name in names])
-    for other in found[1:]:
-        for mine, theirs in zip(found[0], other, strict=True):
+            result.append([file[name][()] for name in names])
+    for other in result[1:]:
+        for mine, theirs in zip(result[0], other, strict=True):
             assert np.array_equal(mine, theirs, equal_nan=True)
 
 

@@ -23,9 +23,9 @@ def sealed(path, content):
 def test_seal_is_one_line_after_the_content(tmp_path, size):
     """The content would change, or appended bytes go unnoticed."""
     content = random.Random(size).randbytes(size)
-    found = sealed(tmp_path / "x", content)
-    assert found.startswith(content + b"\nmeanfield crc32 ")
-    assert found[len(content) :].count(b"\n") == 2
+    result = sealed(tmp_path / "x", content)
+    assert result.startswith(content + b"\nmeanfield crc32 ")
+    assert result[len(content) :].count(b"\n") == 2
 
 
 @pytest.mark.parametrize("size", [0, 1, 2**20, 2**20 + 1, 3 * 2**20])

@@ -44,8 +44,8 @@ def test_moments_are_means_of_real_harmonics(run):
     else:
         grid = measure.manifold.grid(measure.max_degree)
         mean = (grid.weights * grid.to_nodal(measure.coefficients)) @ grid.points
-    found = [run.moments[-1, 0, 1, 1], run.moments[-1, 1, 1, 1], run.moments[-1, 0, 1, 0]]
-    np.testing.assert_allclose(found, np.sqrt(3.0) * mean, rtol=0, atol=1e-14)
+    result = [run.moments[-1, 0, 1, 1], run.moments[-1, 1, 1, 1], run.moments[-1, 0, 1, 0]]
+    np.testing.assert_allclose(result, np.sqrt(3.0) * mean, rtol=0, atol=1e-14)
 
 
 def test_other_programs_read_axes(file, run):
@@ -66,8 +66,8 @@ def test_other_programs_read_axes(file, run):
 def test_centres_are_unit_vectors_or_nan(run):
     """Angles would have been stored, or sums of vectors."""
     lengths = np.linalg.norm(run.observables["clusters/centre"], axis=2)
-    known = np.isfinite(lengths)
-    np.testing.assert_allclose(lengths[known], 1.0, rtol=1e-12)
+    expected = np.isfinite(lengths)
+    np.testing.assert_allclose(lengths[expected], 1.0, rtol=1e-12)
 
 
 @pytest.mark.slow

@@ -237,12 +237,12 @@ def test_arrays_other_than_described_are_refused(change, message, tmp_path):
 def test_report_of_a_study_needs_its_tables_alone(monkeypatch):
     """A new study would need a report, a page and a table of its own."""
     monkeypatch.setitem(VIEWS, "Squares.report", described_report)
-    made = squares(np.zeros(2))
-    assert str(made) == "t\n\nsquares\nn  n^2\n1    1\n3    9\n\nseed  7\n\nend"
-    assert "<b>Squares</b>" in made._repr_html_() and made.runs == 2
-    assert made.report().csv() == "number,square\n1,1.0\n3,9.0\n"
-    assert json.loads(made.report().json())["done"] == [[True, False], [True, True]]
-    assert list(dict(made.table())) == ["number", "square"]
+    result = squares(np.zeros(2))
+    assert str(result) == "t\n\nsquares\nn  n^2\n1    1\n3    9\n\nseed  7\n\nend"
+    assert "<b>Squares</b>" in result._repr_html_() and result.runs == 2
+    assert result.report().csv() == "number,square\n1,1.0\n3,9.0\n"
+    assert json.loads(result.report().json())["done"] == [[True, False], [True, True]]
+    assert list(dict(result.table())) == ["number", "square"]
 
 
 def test_data_sets_have_the_axes_of_files():

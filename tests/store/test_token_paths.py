@@ -107,8 +107,8 @@ def test_cell_means_of_a_narrow_peak_hold_its_mass(count):
 def test_quantiles_cut_into_equal_masses():
     """Tokens drawn on the picture would crowd where the density does not."""
     density = mf.Density(CIRCLE, [1.0, 0.25])  # F = (theta + pi + sin(theta) / 2) / 2 pi
-    found = quantiles(density, 8)
-    mass = (found + np.pi + 0.5 * np.sin(found)) / (2 * np.pi)
+    result = quantiles(density, 8)
+    mass = (result + np.pi + 0.5 * np.sin(result)) / (2 * np.pi)
     # Linear interpolation in cells of width h: h^2 / 8 max|F''| = 2.4e-8.
     assert mass == pytest.approx((np.arange(8) + 0.5) / 8, abs=5e-8)
 
@@ -124,8 +124,8 @@ def test_moments_that_cannot_be_followed_are_said():
     """A figure of a damaged file would end in a traceback."""
     run = simulate(mf.Problem(CIRCLE, mf.linear(), mf.USA, LAW), 1.0, save=3)
     wild = replace(run, moments=np.full_like(run.moments, 1e300))
-    told = "tokens cannot follow the moments of this run: "
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match=told):
+    text = "tokens cannot follow the moments of this run: "
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=text):
         token_paths(wild, 5)
 
 

@@ -27,14 +27,14 @@ def test_runs_of_vectors_come_back_and_go_on(name, tmp_path):
     names = ["mean_cosine", "similarity", "attention_entropy"]
     mf.simulate(problem, until=2.0, save=3, output=path, observables=names)
     mf.simulate(problem, until=4.0, save=5, output=path, observables=names, resume=True)
-    found = mf.load(path)
-    for one, other in zip(found.measures, whole.measures, strict=True):
+    run = mf.load(path)
+    for one, other in zip(run.measures, whole.measures, strict=True):
         np.testing.assert_array_equal(one.points, other.points)
-    np.testing.assert_array_equal(found.moments, whole.moments)
-    assert found.manifold.name == name
-    assert (found.problem.manifold, found.problem.kernel) == (problem.manifold, problem.kernel)
-    assert found.observables["similarity"].sum(axis=1) == pytest.approx(np.ones(5))
-    dataset = found.to_xarray()
+    np.testing.assert_array_equal(run.moments, whole.moments)
+    assert run.manifold.name == name
+    assert (run.problem.manifold, run.problem.kernel) == (problem.manifold, problem.kernel)
+    assert run.observables["similarity"].sum(axis=1) == pytest.approx(np.ones(5))
+    dataset = run.to_xarray()
     assert dataset.moments.sizes == {"time": 5, "component": problem.manifold.ambient + 1}
 
 

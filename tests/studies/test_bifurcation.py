@@ -51,8 +51,8 @@ def test_diagram_comes_back_from_its_file(
     state, own = back.branch.state(-1), diagram.branch.state(-1)
     assert state.free_energy == own.free_energy and state.is_stable == own.is_stable
     assert main(["info", str(path)]) == 0
-    shown = capsys.readouterr().out
-    assert shown.startswith("kind           bifurcation_diagram") and str(diagram) in shown
+    output = capsys.readouterr().out
+    assert output.startswith("kind           bifurcation_diagram") and str(diagram) in output
     pytest.importorskip("xarray")
     data = back.to_xarray()
     assert data.moments.dims == ("state", "degree") and data.special_diffusivity.shape == (3,)
@@ -84,7 +84,7 @@ def test_other_branches_are_refused(
 def test_diagram_that_no_file_could_give_back_is_not_saved(tmp_path):
     """The file would be called damaged, and an evening of branches be lost."""
     own = mf.zonal(lambda s: 1.0 + s + 0.1 * s**2)
-    made = mf.bifurcation_diagram(mf.Problem(mf.Circle(), own, mf.USA))
+    diagram = mf.bifurcation_diagram(mf.Problem(mf.Circle(), own, mf.USA))
     with pytest.raises(ValueError, match="would not be read back, .* Python of your own"):
-        made.save(tmp_path / "made.h5")
+        diagram.save(tmp_path / "made.h5")
     assert not list(tmp_path.iterdir())

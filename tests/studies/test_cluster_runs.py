@@ -53,11 +53,11 @@ def test_particles_are_those_of_a_run(problem):
     table = counted(replace(problem, initial=mf.uniform()), tolerance=1e-11)
     # Degrees felt below the tolerance move the tokens of the run, and errors grow by sqrt(150).
     for j, measure in enumerate(run.measures):
-        found = clusters(measure, problem.kernel.beta)
-        k = found.count
+        result = clusters(measure, problem.kernel.beta)
+        k = result.count
         assert table.counts[0, j] == k
-        np.testing.assert_allclose(table.mass[0, j, :k], found.mass, rtol=1e-12)
-        np.testing.assert_allclose(table.centre[0, j, :k], found.centre, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(table.mass[0, j, :k], result.mass, rtol=1e-12)
+        np.testing.assert_allclose(table.centre[0, j, :k], result.centre, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(("space", "tokens"), [(mf.Circle(), 5000), (mf.Sphere(), 20_000)])

@@ -55,14 +55,14 @@ def test_share_of_runs_is_that_of_their_times():
     times = np.array([[1.0, 4.0, np.inf, np.nan]])
     nothing = np.full_like(times, np.nan)
     law = np.array([[2.0, 5.0, np.nan, np.nan]])
-    made = CollapseTimes(np.array([8]), 10.0, times, nothing, nothing, nothing, law)
-    np.testing.assert_allclose(made.survival([0.5, 1.0, 4.5]), [[1.0, 2 / 3, 1 / 3]])
-    np.testing.assert_allclose(made.survival([1.0, 2.0], law=True), [[1.0, 0.5]])
-    assert made.quartiles().tolist() == [[1.0, 4.0, np.inf]]
-    assert made.finished.tolist() == [3] and made.runs == 4
-    shown = "CollapseTimes(n = 8, 4 runs, median time to one cluster 4, 1 later than 10)"
-    assert repr(made) == shown
-    unmade = replace(made, times=nothing)
+    result = CollapseTimes(np.array([8]), 10.0, times, nothing, nothing, nothing, law)
+    np.testing.assert_allclose(result.survival([0.5, 1.0, 4.5]), [[1.0, 2 / 3, 1 / 3]])
+    np.testing.assert_allclose(result.survival([1.0, 2.0], law=True), [[1.0, 0.5]])
+    assert result.quartiles().tolist() == [[1.0, 4.0, np.inf]]
+    assert result.finished.tolist() == [3] and result.runs == 4
+    text = "CollapseTimes(n = 8, 4 runs, median time to one cluster 4, 1 later than 10)"
+    assert repr(result) == text
+    unmade = replace(result, times=nothing)
     assert np.isnan(unmade.survival([1.0])).all() and str(unmade) == repr(unmade)
 
 
@@ -79,8 +79,8 @@ def test_files_hold_the_study_and_grow(made, tmp_path, capsys):
         np.testing.assert_array_equal(getattr(back, name), getattr(made, name))
     capsys.readouterr()
     assert main(["info", str(path)]) == 0
-    shown = capsys.readouterr().out
-    assert shown.startswith("kind ") and shown.endswith(f"{made}\n")
+    output = capsys.readouterr().out
+    assert output.startswith("kind ") and output.endswith(f"{made}\n")
     with pytest.raises(ValueError, match="until cannot change: .* use another output="):
         mf.collapse_times(PROBLEM, tokens=(2, 12), runs=3, until=1e6, output=path, resume=True)
 

@@ -127,12 +127,12 @@ def test_the_command_goes_on_with_a_study_of_python(tmp_path):
     ensemble(output=path, runs=2)
     command = ["ensemble", str(config), "-o", str(path), "--workers", "1", "--quiet"]
     assert main([*command, "--resume"]) == 0
-    made = mf.load(path)
-    assert_same(made, ensemble())
-    assert_same(ensemble(output=path, resume=True), made)
+    run = mf.load(path)
+    assert_same(run, ensemble())
+    assert_same(ensemble(output=path, resume=True), run)
     assert main([*command, "--overwrite"]) == 0
     again = mf.load(path)
-    assert again.attributes["result_hash"] == made.attributes["result_hash"]
+    assert again.attributes["result_hash"] == run.attributes["result_hash"]
 
 
 @pytest.mark.slow
@@ -231,8 +231,8 @@ def test_kernels_are_compiled_before_workers_start(monkeypatch, tmp_path):
     assert compiled == [PROBLEM, None]
     mf.phase_diagram(lambda beta: replace(PROBLEM, kernel=mf.exponential(beta)), [1, 2], workers=2)
     over, time = {"problem.beta": [2.0, 5.0]}, {"end": 1.0, "save": 2}
-    made = mf.sweep(PROBLEM, over, folder=tmp_path / "s", time=time, workers=2)
-    assert made.summary == "2 runs, 2 completed"
+    sweep = mf.sweep(PROBLEM, over, folder=tmp_path / "s", time=time, workers=2)
+    assert sweep.summary == "2 runs, 2 completed"
     # Phase diagrams call none.
     assert [problem.beta for problem in compiled[2:] if problem] == [2.0]
     assert started == [1, 2, 2, 2, 3]

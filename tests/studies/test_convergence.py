@@ -224,8 +224,8 @@ def reference(problem=PROBLEM, *times):
 def test_reference_is_the_density_run():
     """Particles would be compared with another density, or amplification begin elsewhere."""
     run = mf.simulate(PROBLEM, until=3.0, save=[0.0, 3.0], representation="density", tolerance=1e-8)
-    found = reference(PROBLEM, 3.0).densities[-1].coefficients
-    np.testing.assert_array_equal(found, run.measures[-1].coefficients)
+    coefficients = reference(PROBLEM, 3.0).densities[-1].coefficients
+    np.testing.assert_array_equal(coefficients, run.measures[-1].coefficients)
     assert reference(PROBLEM, 1.0, 2.0).times.tolist() == [0.0, 1.0, 2.0]
     assert reference(PROBLEM, 0.0, 2.0).times.tolist() == [0.0, 2.0]
 
@@ -269,8 +269,8 @@ def test_distance_grows_as_linear_theory_says():
     grown = modulus / k * np.exp(rates * at.times[:, None])
     expected = np.sqrt(2.0 * np.sum(grown**2, axis=1))
     assert expected[-1] > 2.0 * expected[0]
-    found = distances(problem, at, 100_000, "W2")[:, 0]
-    np.testing.assert_allclose(found, expected, rtol=0.01)
+    result = distances(problem, at, 100_000, "W2")[:, 0]
+    np.testing.assert_allclose(result, expected, rtol=0.01)
 
 
 SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
@@ -290,9 +290,9 @@ def test_moments_are_right_to_first_order(name):
     errors = []
     for amplitude in (1e-3, 5e-4):
         start = quiet_start(space, amplitude * field, 32)
-        found = space.moments(start.points, start.weights, 4)
-        found[0] = 0.0
-        errors.append(np.abs(found - amplitude * field).max())
+        moments = space.moments(start.points, start.weights, 4)
+        moments[0] = 0.0
+        errors.append(np.abs(moments - amplitude * field).max())
     assert 1.9 < np.log2(errors[0] / errors[1]) < 2.1
 
 
@@ -315,23 +315,23 @@ def test_certified_distance_bounds_every_system():
     """W_1 and W_2 from their distances at time 0; half of a width counts, other metrics do not."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
-    asked = {"save": 3, "tokens": (10, 40), "runs": 2}
+    options = {"save": 3, "tokens": (10, 40), "runs": 2}
     for metric, p in (("W1", 1), ("W2", 2)):
-        study = mf.convergence_study(problem, 2.0, metric=metric, **asked)
+        study = mf.convergence_study(problem, 2.0, metric=metric, **options)
         rate = mf.contraction_rates(problem, p).upper
         factor = np.exp(rate * study.times)
         np.testing.assert_allclose(study.certified_distance, study.mean_distance[:, :1] * factor)
         assert np.all(study.distances <= study.distances[..., :1] * factor)
     wide = dataclasses.replace(study, widths=np.full((), 0.2))
     np.testing.assert_allclose(wide.certified_distance, study.certified_distance + 0.1 * factor)
-    study = mf.convergence_study(problem, 2.0, metric="sobolev", **asked)
+    study = mf.convergence_study(problem, 2.0, metric="sobolev", **options)
     assert np.isnan(study.certified_distance).all() and np.isnan(study.certified_until).all()
     softmax = dataclasses.replace(problem, flow=mf.SA)
-    study = mf.convergence_study(softmax, 0.2, **asked)
+    study = mf.convergence_study(softmax, 0.2, **options)
     assert np.all(study.distances <= study.certified_distance.max(axis=0) * 2.0)
     # Uniform has Z = a_0 everywhere, and this law not much less.
     z = problem.own_kernel.attention_multipliers(1, 0)[0]
     from meanfield.papers.contraction import softmax_source, softmax_stretch
 
-    known = softmax_stretch(5.0) + softmax_source(5.0) / z
-    assert 1.0 < study.certified_exponents[-1] / (0.2 * known) < 1.6
+    expected = softmax_stretch(5.0) + softmax_source(5.0) / z
+    assert 1.0 < study.certified_exponents[-1] / (0.2 * expected) < 1.6

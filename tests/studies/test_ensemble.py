@@ -26,15 +26,15 @@ def test_order_and_resuming_do_not_matter(order):
     """Earlier or last results would be lost or in another place."""
     whole = plan(runs=130)
     blocks = whole.missing(whole.empty())
-    seen = [(b.size, run) for b in blocks for run in b.numbers]
-    assert sorted(seen) == [(n, run) for n in (20, 60) for run in range(130)]
+    records = [(b.size, run) for b in blocks for run in b.numbers]
+    assert sorted(records) == [(n, run) for n in (20, 60) for run in range(130)]
     small = plan((60,), 3)
-    found = small.empty()
-    for block in small.missing(found):
-        found = small.placed(found, block, small.run(block))
+    result = small.empty()
+    for block in small.missing(result):
+        result = small.placed(result, block, small.run(block))
     larger = plan((20, 60), 5)
-    grown = larger.resumed(small.results(found))
-    assert (grown.counts[1, :3] == found.counts[0]).all()
+    grown = larger.resumed(small.results(result))
+    assert (grown.counts[1, :3] == result.counts[0]).all()
     missing = larger.missing(grown)
     assert sorted((b.size, run) for b in missing for run in b.numbers) == [
         *[(20, run) for run in range(5)],
@@ -74,14 +74,14 @@ def test_runs_that_move_together_count_as_those_that_move_alone(problem, tokens,
 
 def test_an_interrupt_leaves_balanced_sizes():
     """All runs of one size would be done before the next size begins."""
-    asked = plan((20, 60), 640)
-    blocks = asked.missing(asked.empty())
+    study = plan((20, 60), 640)
+    blocks = study.missing(study.empty())
     assert [block.size for block in blocks[:2]] == [60, 20]
     done = {
         n: max(b.numbers.stop for b in blocks[: len(blocks) // 2] if b.size == n) for n in (20, 60)
     }
     assert abs(done[20] - done[60]) <= max(len(block.numbers) for block in blocks)
-    assert sum(map(asked.work, blocks)) == 640 * (1020 + 1060)
+    assert sum(map(study.work, blocks)) == 640 * (1020 + 1060)
 
 
 def test_prediction_is_of_uniform_tokens():
@@ -95,10 +95,10 @@ def test_prediction_is_of_uniform_tokens():
 def test_counts_follow_the_law_of_the_tokens():
     """Tokens would be drawn from uniform whatever the initial law."""
     law = mf.von_mises_fisher(20.0)
-    made = mf.ensemble(replace(PROBLEM, initial=law), tokens=200, runs=3, times=[2.0])
-    assert (made.counts == 1).all()
+    ensemble = mf.ensemble(replace(PROBLEM, initial=law), tokens=200, runs=3, times=[2.0])
+    assert (ensemble.counts == 1).all()
     # One cluster near the mean, 0, of a law of width 1 / sqrt(20).
-    assert np.nanmax(np.abs(made.centre)) < 0.1
+    assert np.nanmax(np.abs(ensemble.centre)) < 0.1
 
 
 @pytest.mark.slow

@@ -43,10 +43,10 @@ def test_each_number_of_clusters_has_its_own_quartiles():
     problem = mf.Problem(CIRCLE, mf.exponential(9.0), mf.USA)
     near, far = (Clusters(np.full(2, 0.5), np.array([0.0, angle])) for angle in (0.5, np.pi))
     three, one = Clusters(np.full(3, 1 / 3), np.array([0.0, 1.0, 3.0])), Clusters(*np.ones((2, 1)))
-    found = next_merges(problem, [near, far, far, three, one], 1.0)
-    assert found.keys() == {2, 3} and np.isfinite(found[3]).all()
-    assert np.isfinite(found[2][0]) and np.isinf(found[2][1:]).all()
-    assert found[2][0] < LATEST
+    result = next_merges(problem, [near, far, far, three, one], 1.0)
+    assert result.keys() == {2, 3} and np.isfinite(result[3]).all()
+    assert np.isfinite(result[2][0]) and np.isinf(result[2][1:]).all()
+    assert result[2][0] < LATEST
 
 
 def test_clusters_that_rest_apart_have_no_next_merge():

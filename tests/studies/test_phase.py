@@ -67,8 +67,8 @@ def test_below_the_tricritical_beta_order_is_continuous(d, beta, critical):
     """Transition and critical point are then one, and there is no saddle node."""
     point = point_at(d, beta)
     assert point.transition_diffusivity == point.critical_diffusivity
-    found = (point.order, point.saddle_node_diffusivity, point.order_parameter_at_transition)
-    assert found == ("continuous", None, 0.0)
+    result = (point.order, point.saddle_node_diffusivity, point.order_parameter_at_transition)
+    assert result == ("continuous", None, 0.0)
     assert math.exp(-beta) / point.critical_diffusivity == pytest.approx(critical, rel=1e-9)
 
 
@@ -146,8 +146,8 @@ def test_small_beta_is_the_linear_kernel():
 def test_softmax_is_continuous_without_free_energy(flow):
     """No transition is claimed where no free energy is known."""
     point = point_at(2, 5.0, flow)
-    found = (point.order, point.transition_diffusivity, point.saddle_node_diffusivity)
-    assert (*found, point.order_parameter_at_transition) == ("continuous", None, None, None)
+    result = (point.order, point.transition_diffusivity, point.saddle_node_diffusivity)
+    assert (*result, point.order_parameter_at_transition) == ("continuous", None, None, None)
 
 
 def test_jumps_of_degree_two_have_their_own_moment():
@@ -186,16 +186,16 @@ def test_own_kernel_that_overhangs_is_discontinuous():
 
 def test_diagram_has_the_points_and_shows_its_branches():
     """Order, facts and progress."""
-    seen = []
+    records = []
 
     def progress(branches):
         for branch in branches:
-            seen.append(branch)
+            records.append(branch)
             yield branch
 
     diagram = phase_diagram(family, [3.0, 2.0], progress=progress)
     assert [point.beta for point in diagram.points] == [3.0, 2.0]
-    assert tuple(onset(branch) for branch in seen) == diagram.points
+    assert tuple(onset(branch) for branch in records) == diagram.points
     about = (diagram.manifold, diagram.kernel, diagram.normalized)
     assert about == ("circle", "exponential", False)
     assert diagram.tricritical_beta == tricritical_beta(mf.Circle())
@@ -230,8 +230,8 @@ def test_tricritical_beta_is_found_between_points():
 def test_diagrams_without_change_have_no_tricritical_beta(kernel):
     """Softmax and the linear kernel are continuous throughout."""
     flow = mf.SA if kernel is mf.exponential else mf.USA
-    made = phase_diagram(lambda beta: mf.Problem(mf.Circle(), kernel(beta), flow), [1.0, 5.0])
-    assert made.tricritical_beta is None
+    diagram = phase_diagram(lambda beta: mf.Problem(mf.Circle(), kernel(beta), flow), [1.0, 5.0])
+    assert diagram.tricritical_beta is None
 
 
 @together(
@@ -256,9 +256,9 @@ def test_what_has_no_diagram_is_refused(call, error, message):
 def test_no_transition_on_the_branch_is_an_error():
     """A branch that overhangs without equal free energies has lost one of its states."""
     branch = primary_branch(family(3.0))
-    kept = tuple(each for each in branch.special if each.kind != "transition")
+    entries = tuple(each for each in branch.special if each.kind != "transition")
     with pytest.raises(ContinuationError, match="beta = 3 never has the free energy of uniform"):
-        onset(replace(branch, special=kept))
+        onset(replace(branch, special=entries))
 
 
 def same(first, second):
@@ -287,10 +287,10 @@ def test_diagram_in_a_file_is_that_in_memory(tmp_path):
 
 def test_diagram_of_softmax_has_no_transition_in_its_file(tmp_path):
     """A number that is not known would come back as one."""
-    made = phase_diagram(lambda beta: family(beta, mf.SA), [1.0])
-    made.save(tmp_path / "d.h5")
-    same(mf.load(tmp_path / "d.h5"), made)
-    assert made.points[0].transition_diffusivity is None and made.tricritical_beta is None
+    diagram = phase_diagram(lambda beta: family(beta, mf.SA), [1.0])
+    diagram.save(tmp_path / "d.h5")
+    same(mf.load(tmp_path / "d.h5"), diagram)
+    assert diagram.points[0].transition_diffusivity is None and diagram.tricritical_beta is None
 
 
 def test_only_betas_may_be_added_to_a_diagram(tmp_path):

@@ -41,12 +41,15 @@ def equal(count):
 )
 def test_monte_carlo_agrees_with_the_closed_form(manifold, beta, tokens, samples):
     """Kac-Rice and counted maxima are two ways to one number; fields or counts would be wrong."""
-    found = predict_clusters(problem(manifold, beta), tokens, samples=samples, corrected=False)
+    prediction = predict_clusters(problem(manifold, beta), tokens, samples=samples, corrected=False)
     # Three standard errors: 0.3 % of all seeds would fail, this one is fixed.
-    assert abs(found.linear.mean - found.mean_clusters) < 3 * found.linear.standard_error
-    numbers, shares = zip(*found.distribution.items(), strict=True)
+    assert (
+        abs(prediction.linear.mean - prediction.mean_clusters)
+        < 3 * prediction.linear.standard_error
+    )
+    numbers, shares = zip(*prediction.distribution.items(), strict=True)
     assert sum(shares) == pytest.approx(1.0, abs=1e-12)
-    assert np.dot(numbers, shares) == pytest.approx(found.linear.mean, rel=1e-12)
+    assert np.dot(numbers, shares) == pytest.approx(prediction.linear.mean, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -58,17 +61,17 @@ def test_monte_carlo_agrees_with_the_closed_form(manifold, beta, tokens, samples
 )
 def test_mean_is_that_of_an_independent_computation(manifold, beta, mean):
     """Means for 1000 tokens, computed beforehand by other code, to their three decimals."""
-    found = linear(problem(manifold, beta), 1000, 1)
-    assert found.mean_clusters == pytest.approx(mean, abs=6e-4)
+    result = linear(problem(manifold, beta), 1000, 1)
+    assert result.mean_clusters == pytest.approx(mean, abs=6e-4)
 
 
 @pytest.mark.parametrize("manifold", ["circle", "sphere"])
 @pytest.mark.parametrize("kernel", [mf.linear(), mf.exponential(1e-9)], ids=["linear", "tiny"])
 def test_degree_one_alone_gives_one_cluster(manifold, kernel):
     """Every field of degree 1 has one maximum: another count would be an artefact."""
-    found = linear(Problem(SPACES[manifold], kernel, normalization="none"), 1000, 200)
-    assert found.distribution == {1: 1.0} and found.linear.standard_error == 0.0
-    assert found.mean_clusters == pytest.approx(1.0, abs=1e-12)
+    result = linear(Problem(SPACES[manifold], kernel, normalization="none"), 1000, 200)
+    assert result.distribution == {1: 1.0} and result.linear.standard_error == 0.0
+    assert result.mean_clusters == pytest.approx(1.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("manifold", ["circle", "sphere"])
@@ -77,11 +80,11 @@ def test_nothing_that_grows_gives_no_clusters(manifold):
     repulsive = problem(manifold, 3.0, mf.Flow("none", strength=-1.0))
     diffused = problem(manifold, 3.0, mf.Flow("none", diffusivity=10.0))
     for stable in (repulsive, diffused):
-        found = predict_clusters(stable, 100)
-        assert found.dominant_degree is None and found.second_degree is None
-        assert found.mean_clusters == 0.0 and found.distribution == {0: 1.0}
-        assert found.corrected is not None and found.corrected.mean == 0.0
-        assert "uniform is stable" in found.message and "uniform is stable" in repr(found)
+        prediction = predict_clusters(stable, 100)
+        assert prediction.dominant_degree is None and prediction.second_degree is None
+        assert prediction.mean_clusters == 0.0 and prediction.distribution == {0: 1.0}
+        assert prediction.corrected is not None and prediction.corrected.mean == 0.0
+        assert "uniform is stable" in prediction.message and "uniform is stable" in repr(prediction)
 
 
 def test_repulsion_by_a_negative_beta_grows_odd_degrees():
@@ -114,47 +117,50 @@ def test_samples_come_in_chunks():
 
 def test_progress_sees_every_chunk():
     """A bar would stand still, or samples be lost on the way."""
-    seen = []
+    records = []
 
     def progress(chunks, samples, name):
         for chunk in chunks:
-            seen.append(len(chunk))
+            records.append(len(chunk))
             yield chunk
-        seen.append(-samples)
+        records.append(-samples)
 
     predict_clusters(problem("circle", 5.0), 100, samples=1500, corrected=False, progress=progress)
-    assert sum(seen) == 0 and len(seen) == 3
+    assert sum(records) == 0 and len(records) == 3
 
 
 def test_corrected_law_is_that_of_its_counts(monkeypatch):
     """The corrected law would be of another problem, or lose some of its blocks."""
-    asked = []
+    calls = []
 
-    def counts(*given):
-        asked.append(given)
+    def counts(*options):
+        calls.append(options)
         yield range(2, 4), [equal(3), equal(3)]
         yield range(2), [equal(2), equal(3)]
 
     monkeypatch.setattr("meanfield.studies.prediction.corrected_clusters", counts)
     five = problem("circle", 5.0)
-    found = predict_clusters(five, 20, samples=10, seed=3, runs=4)
-    assert asked == [(five, 20, 4, 3, None)]
-    assert found.corrected.distribution == {2: 0.25, 3: 0.75}
-    assert found.corrected.mean == 2.75 and found.corrected.most_likely == 3
-    assert found.corrected.samples == 4 and found.linear.samples == 10
+    prediction = predict_clusters(five, 20, samples=10, seed=3, runs=4)
+    assert calls == [(five, 20, 4, 3, None)]
+    assert prediction.corrected.distribution == {2: 0.25, 3: 0.75}
+    assert prediction.corrected.mean == 2.75 and prediction.corrected.most_likely == 3
+    assert prediction.corrected.samples == 4 and prediction.linear.samples == 10
     # The better law answers.
-    assert found.mean_clusters == 2.75 and found.distribution == found.corrected.distribution
-    assert found.mean_clusters_linear == mf.mean_clusters(five, 20)
+    assert (
+        prediction.mean_clusters == 2.75
+        and prediction.distribution == prediction.corrected.distribution
+    )
+    assert prediction.mean_clusters_linear == mf.mean_clusters(five, 20)
     answer = "3 clusters (75 +- 22 %) or 2 (25 +- 22 %), at t = 23.9 (scaled time)"
     forming = "the last clusters form by about t = 43.9; half of the runs with 3 "
-    assert found.answer.startswith(f"{answer}; {forming}")
-    assert answer in repr(found) and "tokens: 20, independent and uniform" in repr(found)
+    assert prediction.answer.startswith(f"{answer}; {forming}")
+    assert answer in repr(prediction) and "tokens: 20, independent and uniform" in repr(prediction)
 
 
 def test_shares_are_told_with_the_time_they_are_of(monkeypatch):
     """Fewer than e^8 tokens are counted before clusters form: shares would lack that time."""
 
-    def counts(*given):
+    def counts(*options):
         yield range(2), [equal(1), equal(1)]
 
     monkeypatch.setattr("meanfield.studies.prediction.corrected_clusters", counts)
@@ -163,8 +169,8 @@ def test_shares_are_told_with_the_time_they_are_of(monkeypatch):
         for tokens in (2980, 2981)
     )
     assert few.counting_time < few.formation_time and many.formation_time <= many.counting_time
-    told = f"{few.counting_time:.3g} (scaled time); the last clusters form by about"
-    assert f", at t = {told} t = {few.formation_time:.3g}" in few.answer
+    text = f"{few.counting_time:.3g} (scaled time); the last clusters form by about"
+    assert f", at t = {text} t = {few.formation_time:.3g}" in few.answer
     assert many.answer.endswith(f", at t = {many.counting_time:.3g} (scaled time)")
     # Wells of linear theory are not counted at a time.
     linear = predict_clusters(problem("circle", 0.5), 100, samples=10, corrected=False)
@@ -197,13 +203,13 @@ def test_linear_law_answers_no_number_for_few_tokens(beta: float, tokens: int) -
 def test_answer_says_when_it_counts_and_how_long_that_lasts() -> None:
     """Half of the fives have merged at twice the time: a plan for five would come too late."""
     steep = Problem(mf.Circle(), mf.exponential(12.0), mf.SA)
-    made = predict_clusters(steep, 5000, samples=10, runs=20)
-    number = made.law.most_likely
-    low, half, high = made.merge_times[number]
-    assert made.counting_time < low <= half <= high
-    counted = f", at t = {made.counting_time:.3g} (scaled time); "
+    prediction = predict_clusters(steep, 5000, samples=10, runs=20)
+    number = prediction.law.most_likely
+    low, half, high = prediction.merge_times[number]
+    assert prediction.counting_time < low <= half <= high
+    counted = f", at t = {prediction.counting_time:.3g} (scaled time); "
     lasting = f"half of the runs with {number} clusters have fewer by t = {half:.3g} (to 20 %;"
-    assert f"{counted}{lasting}" in str(made)
+    assert f"{counted}{lasting}" in str(prediction)
     assert predict_clusters(steep, 5000, samples=10, corrected=False).merge_times == {}
 
 
@@ -211,8 +217,8 @@ def test_law_that_noise_does_not_hide_has_a_note():
     """0.03 of 1,000 tokens is hidden by their noise, 0.015 in a moment; of 20,000 it is not."""
     slight = replace(NARROW, initial=mf.perturbed_uniform([[3, 0.03, 0.0]]))
     assert linear(slight, 1000).note == ""
-    told = "0.015 in degree 3, 2.12 times that of 20000 uniform tokens"
-    assert told in linear(slight, 20_000).note
+    text = "0.015 in degree 3, 2.12 times that of 20000 uniform tokens"
+    assert text in linear(slight, 20_000).note
 
 
 def test_given_tokens_far_from_uniform_have_a_note():
@@ -226,31 +232,37 @@ def test_given_tokens_far_from_uniform_have_a_note():
 @pytest.mark.slow
 def test_corrected_law_lies_below_the_linear_one():
     """Shallow wells merge: measured means at beta = 20 and 1000 tokens are 5.85 and not 6.09."""
-    found = predict_clusters(problem("circle", 20.0), 1000, samples=10, runs=60)
+    prediction = predict_clusters(problem("circle", 20.0), 1000, samples=10, runs=60)
     # Measured from 100 particle systems: 5.85 +- 0.06; three standard errors of ours are 0.25.
-    assert found.corrected.mean == pytest.approx(5.85, abs=0.3)
+    assert prediction.corrected.mean == pytest.approx(5.85, abs=0.3)
 
 
 @pytest.mark.parametrize(
-    ("manifold", "beta", "told"),
+    ("manifold", "beta", "text"),
     [
         ("circle", 8.0, "4 clusters of these tokens by linear theory, at angles "),
         ("circle", 0.01, "1 cluster of these tokens by linear theory, at angle "),
         ("sphere", 2.0, "by linear theory, at ("),
     ],
 )
-def test_given_tokens_are_answered_first(manifold, beta, told):
+def test_given_tokens_are_answered_first(manifold, beta, text):
     """A user who gave tokens would be told of random ones, and not where or when theirs meet."""
     rng = np.random.default_rng(3)
-    points = 0.5 + np.pi * np.arange(12) / 2 if told[0] == "4" else rng.uniform(0, 6, 50)
+    points = 0.5 + np.pi * np.arange(12) / 2 if text[0] == "4" else rng.uniform(0, 6, 50)
     points = points if manifold == "circle" else rng.standard_normal((50, 3))
-    found = predict_clusters(problem(manifold, beta), points, samples=10, corrected=False)
-    own, random = found.answer.split("; of as many random tokens: ")
-    assert told in own and f"formed by about t = {found.formation_time:.3g} (scaled time)" in own
-    refused = f"the linear law does not hold for {found.tokens} tokens"
-    assert random.startswith(found.message or refused)
-    assert own in repr(found) and "given" in repr(found) and "uniform" not in repr(found)
-    assert own in found._repr_html_()
+    prediction = predict_clusters(problem(manifold, beta), points, samples=10, corrected=False)
+    own, random = prediction.answer.split("; of as many random tokens: ")
+    assert (
+        text in own and f"formed by about t = {prediction.formation_time:.3g} (scaled time)" in own
+    )
+    refused = f"the linear law does not hold for {prediction.tokens} tokens"
+    assert random.startswith(prediction.message or refused)
+    assert (
+        own in repr(prediction)
+        and "given" in repr(prediction)
+        and "uniform" not in repr(prediction)
+    )
+    assert own in prediction._repr_html_()
 
 
 @pytest.mark.slow
@@ -259,26 +271,26 @@ def test_what_cannot_run_has_a_note():
     noisy = problem("circle", 5.0, mf.Flow("none", diffusivity=1e-3))
     diffused = problem("circle", 5.0, mf.Flow("none", diffusivity=1e-9))
     points = np.random.default_rng(0).uniform(0, 6, 100)
-    for asked, tokens, samples, told in (
+    for calls, tokens, samples, text in (
         (diffused, 100, 10, "cannot carry diffusion: got"),
         (problem("circle", 1e6), 100, 1, "would take long"),
         (noisy, points, 10, "depends on their noise until then"),
     ):
-        found = predict_clusters(asked, tokens, samples=samples)
-        assert found.corrected is None and told in found.note
-        assert (found.positions is None) == (tokens is not points)
+        prediction = predict_clusters(calls, tokens, samples=samples)
+        assert prediction.corrected is None and text in prediction.note
+        assert (prediction.positions is None) == (tokens is not points)
     noted = predict_clusters(problem("circle", 2.0), np.array([0.0, 0.1, 0.2]), samples=10)
     assert f"note: {noted.note}" in repr(noted) and noted.note
 
 
 def test_rivals_are_told():
     """The dominant degree would seem to be alone."""
-    found = linear(problem("circle", 7.0), 100, 1)
-    rates = mf.growth_rates(found.problem)
-    assert (found.dominant_degree, found.second_degree) == (4, 3)
-    assert found.rate_ratio == pytest.approx(rates[3] / rates[4], rel=1e-14)
+    result = linear(problem("circle", 7.0), 100, 1)
+    rates = mf.growth_rates(result.problem)
+    assert (result.dominant_degree, result.second_degree) == (4, 3)
+    assert result.rate_ratio == pytest.approx(rates[3] / rates[4], rel=1e-14)
     # 10^{2 / (1 - r)} = 10^33.0
-    assert found.tokens_for_dominance == pytest.approx(1e33, rel=0.1)
+    assert result.tokens_for_dominance == pytest.approx(1e33, rel=0.1)
     alone = linear(Problem(mf.Circle(), mf.linear(), normalization="none"), 9, 1)
     assert alone.second_degree is None and np.isnan(alone.rate_ratio)
     # One count tells nothing of the error of the mean, 0 least of all.
@@ -287,8 +299,8 @@ def test_rivals_are_told():
 
 def test_huge_beta_counts_as_the_closed_form():
     """Degrees by the thousand would overflow, or fill the memory."""
-    found = linear(problem("circle", 1e6), 1000, 20)
-    assert abs(found.linear.mean - found.mean_clusters) < 4 * found.linear.standard_error
+    result = linear(problem("circle", 1e6), 1000, 20)
+    assert abs(result.linear.mean - result.mean_clusters) < 4 * result.linear.standard_error
 
 
 def test_sphere_takes_fewer_samples_of_large_degrees():

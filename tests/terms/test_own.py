@@ -366,8 +366,8 @@ def test_a_term_gets_natural_frequencies():
     law, turning = mf.from_points([0.1, 0.7]), mf.GivenFrequencies([0.3, -0.1])
     problem = mf.Problem(mf.Circle(), [Labelled()], initial=law, frequencies=turning)
     carrier = represent(problem, Options())
-    found = carrier.rhs(0.0, carrier.state)
-    assert np.abs(found - [0.3 + 0.2, -0.1 - 0.2]).max() < 1e-15
+    rates = carrier.rhs(0.0, carrier.state)
+    assert np.abs(rates - [0.3 + 0.2, -0.1 - 0.2]).max() < 1e-15
     # A term without a label runs beside frequencies, too.
     run = mf.simulate(mf.Problem(mf.Circle(), [Turning()], initial=law, frequencies=turning), 1.0)
     change = run.measures[-1].points - [0.1, 0.7]

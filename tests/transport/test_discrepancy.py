@@ -27,9 +27,9 @@ def test_moments_and_pairs_agree(manifold):
 def test_near_measures_keep_their_digits():
     """By energies the difference would be lost: MMD^2 = beta angle^2 of two Diracs, 1e-18 here."""
     one, two = (mf.Measure(CIRCLE, [1.0 + moved]) for moved in (0.0, 1e-9))
-    found = mf.maximum_mean_discrepancy(one, two, 4.0)
+    distance = mf.maximum_mean_discrepancy(one, two, 4.0)
     # The angle itself is known to 2e-16 / 1e-9.
-    assert found == pytest.approx(2e-9, rel=1e-6)
+    assert distance == pytest.approx(2e-9, rel=1e-6)
 
 
 @pytest.mark.parametrize("beta", [1.0, 9.0])

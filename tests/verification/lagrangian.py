@@ -107,7 +107,7 @@ def carried(
             points = points / np.linalg.norm(points, axis=1, keepdims=True)
         return velocity(points, labels, motion).ravel()
 
-    state, before, found = labels.points.ravel(), 0.0, []
+    state, before, result = labels.points.ravel(), 0.0, []
     for time in times:
         if time > before:
             solution = solve_ivp(
@@ -116,8 +116,8 @@ def carried(
             if not solution.success:
                 raise ArithmeticError(solution.message)
             state, before = solution.y[:, -1], time
-        found.append(moments(state.reshape(shape), labels, motion.manifold, frame))
-    return np.array(found)
+        result.append(moments(state.reshape(shape), labels, motion.manifold, frame))
+    return np.array(result)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def truth(
     (given tokens) is its own refinement, and its doubt that of the time steps.
     """
     labels = light_dropped(quadrature(0))
-    found = carried(labels, motion, times, frame)
+    result = carried(labels, motion, times, frame)
     doubt = np.full(len(times), np.inf)
     for level in range(1, 8):
         finer = light_dropped(quadrature(level))
@@ -152,10 +152,10 @@ def truth(
             break
         # Tokens are exact; their doubt is that of the steps.
         better = carried(finer, motion, times, frame, 1e-12 if exact else 1e-13)
-        doubt = np.abs(better - found).max(axis=1)
+        doubt = np.abs(better - result).max(axis=1)
         labels = finer
         if not exact:
-            found = better
+            result = better
         if exact or doubt[-1] <= wanted:
             break
-    return Truth(found, doubt, len(labels.points))
+    return Truth(result, doubt, len(labels.points))

@@ -297,8 +297,8 @@ def main() -> int:
     unseen = 0
     # Each is a process of its own, which mostly compiles, on one core.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(zip(chosen, pool.map(caught_by, chosen), strict=True))
-    for mutation, by in found:
+        result = list(zip(chosen, pool.map(caught_by, chosen), strict=True))
+    for mutation, by in result:
         unseen += not by
         print(f"{mutation.what:<66} {by or 'NOT CAUGHT'}")
         record = {

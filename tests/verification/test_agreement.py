@@ -59,16 +59,16 @@ def test_representations_agree(space, kernel, flow, monkeypatch, verified):
         "particles": (particles(problem, points), 0),
         "atoms": (atoms(problem, points, tolerance=TOLERANCE), 10_000),
     }
-    found = {}
+    result = {}
     for name, (carrier, few) in carriers.items():
         monkeypatch.setattr(engines, "direct_sum_limit", lambda space, degree, few=few: few)
         (last,) = trajectory(problem, carrier, [end], tolerance=1e-11)
-        found[name] = space.resize(last.moments, 8)
-    moved = np.abs(found["density"] - space.resize(start.coefficients, 8)).max()
+        result[name] = space.resize(last.moments, 8)
+    moved = np.abs(result["density"] - space.resize(start.coefficients, 8)).max()
     assert moved > 0.02
     for name in ("characteristics", "particles", "atoms"):
         what = f"{name} against density, four kernels and three flows, {space.name}"
-        verified("independent methods", what, found[name] - found["density"], 5e-11)
+        verified("independent methods", what, result[name] - result["density"], 5e-11)
 
 
 @pytest.mark.parametrize("kernel", ["exponential", "zonal"])

@@ -45,8 +45,8 @@ def test_mean_field_on_atoms_is_the_particle_velocity(name, flow, beta, count, v
     x, w = atoms(name, count)
     elsewhere = SPACES[name].random_points(30, np.random.default_rng(9))
     problem = mf.Problem(SPACES[name], KERNELS["exponential"](beta), FLOWS[flow])
-    felt = interaction(problem)
-    field = felt.field(mf.Measure(SPACES[name], x, w).moments(felt.degree))
+    mean_field = interaction(problem)
+    field = mean_field.field(mf.Measure(SPACES[name], x, w).moments(mean_field.degree))
     for places in (x, elsewhere):
         error = largest(field.velocity(places) - plain_velocity(places, x, w, beta, problem.flow))
         # Moments carry rounding; where the partition function is small a quotient magnifies it.
@@ -63,7 +63,7 @@ def test_particle_velocity_does_not_depend_on_how_it_is_summed(
 ):
     """Compiled pairs, plain pairs and the representation: three ways to one number."""
     x, w = atoms(name, 150)
-    given, w = (w, w) if weighted else (None, np.full(150, 1 / 150))
+    masses, w = (w, w) if weighted else (None, np.full(150, 1 / 150))
     kernel = KERNELS["exponential"](beta)
     problem = mf.Problem(SPACES[name], kernel, FLOWS[flow])
     strength, normalized = problem.flow.strength, problem.flow.normalized
@@ -71,13 +71,13 @@ def test_particle_velocity_does_not_depend_on_how_it_is_summed(
         "circle": (circle_pairs.exponential_velocity_circle, circle_pairs.pairwise_velocity),
         "sphere": (sphere_pairs.exponential_velocity_sphere, sphere_pairs.pairwise_velocity),
     }[name]
-    for found in (
-        strength * compiled(x, given, beta, normalized),
-        strength * plain(kernel.attention, x, given, normalized),
-        rate(problem, x, given),
+    for result in (
+        strength * compiled(x, masses, beta, normalized),
+        strength * plain(kernel.attention, x, masses, normalized),
+        rate(problem, x, masses),
     ):
         # e^{beta s} magnifies the rounding of s by beta, in the oracle too.
-        error = found - plain_velocity(x, x, w, beta, problem.flow)
+        error = result - plain_velocity(x, x, w, beta, problem.flow)
         what = f"velocity of tokens by three ways of summing, {name}"
         verified("independent methods", what, error, 1e-15 * max(abs(beta), 1.0))
 
@@ -120,5 +120,5 @@ def test_two_distant_clusters_keep_their_tiny_attraction(name):
     }[name]
     exact = 0.5 * np.exp(81 * (c - 1)) * s
     assert 1e-24 < exact < 1e-22
-    found = rate(mf.Problem(SPACES[name], mf.exponential(81.0), mf.USA), points)
-    np.testing.assert_allclose(found, exact * towards, rtol=1e-12, atol=1e-12 * exact)
+    result = rate(mf.Problem(SPACES[name], mf.exponential(81.0), mf.USA), points)
+    np.testing.assert_allclose(result, exact * towards, rtol=1e-12, atol=1e-12 * exact)

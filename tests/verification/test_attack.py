@@ -44,10 +44,10 @@ def run_out(
     stream: Callable[[Callable[[], None]], Iterable[Any]], patience: float
 ) -> tuple[list[Any], str]:
     """Items of a stream as far as it goes, for so many CPU seconds, and how it ended."""
-    begun, items = time.process_time(), []
+    start, items = time.process_time(), []
 
     def watch() -> None:
-        if time.process_time() - begun > patience:
+        if time.process_time() - start > patience:
             raise _Patience
 
     try:
@@ -59,29 +59,29 @@ def run_out(
     return items, "completed"
 
 
-def limits(given: Attack) -> dict[str, int]:
+def limits(case: Attack) -> dict[str, int]:
     """On the sphere runs that need more take minutes; they end with the reason."""
-    if given.motion.manifold == "circle":
+    if case.motion.manifold == "circle":
         return {}
-    return {"max_degree": 127 if given.carrier == "auto" else 255, "max_nodes": 60_000}
+    return {"max_degree": 127 if case.carrier == "auto" else 255, "max_nodes": 60_000}
 
 
-def problem_of(given: Attack) -> mf.Problem:
-    name, *parts = given.law
+def problem_of(case: Attack) -> mf.Problem:
+    name, *parts = case.law
     makers: dict[str, Callable[..., Any]] = {
         "modes": mf.perturbed_uniform,
         "mixture": mf.mixture,
         "points": mf.from_points,
     }
-    motion = given.motion
+    motion = case.motion
     manifold = mf.Circle() if motion.manifold == "circle" else mf.Sphere()
     flow = mf.Flow(motion.normalized, motion.strength)
     return mf.Problem(manifold, mf.exponential(motion.beta), flow, makers[name](*parts))
 
 
-def errors(given: Attack, patience: float = PATIENCE) -> tuple[np.ndarray, str]:
+def errors(case: Attack, patience: float = PATIENCE) -> tuple[np.ndarray, str]:
     """Errors in tolerances at the saved times whose truth is known, and how the run ended."""
-    space = given.motion.manifold
+    space = case.motion.manifold
     degree = DEGREE[space]
 
     def compared(moments: np.ndarray) -> np.ndarray:
@@ -92,35 +92,35 @@ def errors(given: Attack, patience: float = PATIENCE) -> tuple[np.ndarray, str]:
         return c[l, m] + 1j * s[l, m]
 
     def run(watch: Callable[[], None]) -> Iterator[np.ndarray]:
-        problem = problem_of(given)
-        options = Options(name=given.carrier, tolerance=given.tolerance, **limits(given))
+        problem = problem_of(case)
+        options = Options(name=case.carrier, tolerance=case.tolerance, **limits(case))
         stream = trajectory(
             problem,
             represent(problem, options),
-            given.times,
-            tolerance=given.tolerance,
+            case.times,
+            tolerance=case.tolerance,
             watch=watch,
             hand_over=hand_over_rule(problem, options),
         )
         yield from (compared(snapshot.moments) for snapshot in stream)
 
-    found, end = run_out(run, patience)
-    if not found:
+    result, end = run_out(run, patience)
+    if not result:
         return np.zeros(0), end
-    known = truth_of(given)
-    sure = known.doubt[: len(found)] <= 0.1 * ALLOWED * given.tolerance
-    apart = np.abs(np.array(found) - known.moments[: len(found)])
-    return apart[sure].max(axis=-1, initial=0.0) / given.tolerance, end
+    expected = truth_of(case)
+    sure = expected.doubt[: len(result)] <= 0.1 * ALLOWED * case.tolerance
+    apart = np.abs(np.array(result) - expected.moments[: len(result)])
+    return apart[sure].max(axis=-1, initial=0.0) / case.tolerance, end
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", EVERYDAY)
 def test_random_problems_are_right(seed, verified):
     """Each of these runs to its end and is judged there."""
-    found, end = errors(attack(seed), patience=np.inf)
+    result, end = errors(attack(seed), patience=np.inf)
     assert end == "completed"
-    assert len(found) == 3
-    verified("independent methods", WHAT, found, ALLOWED)
+    assert len(result) == 3
+    verified("independent methods", WHAT, result, ALLOWED)
 
 
 @pytest.mark.parametrize("manifold", ["circle", "sphere"])
@@ -129,10 +129,10 @@ def test_direct_sums_know_two_tokens(manifold):
     apart, end = 2.0, 1.5
     points = np.array([[1.0, 0.0, 0.0], [np.cos(apart), np.sin(apart), 0.0]])
     labels, motion = Labels(points, np.array([0.5, 0.5])), Motion(manifold, 1e-14, False, 1.0)
-    found = carried(labels, motion, np.array([end]), np.eye(3))[0]
+    result = carried(labels, motion, np.array([end]), np.eye(3))[0]
     half = np.arctan(np.tan(apart / 2) * np.exp(-end))
     ends = circle_points(apart / 2 + np.array([-half, half]))
-    np.testing.assert_allclose(found, harmonics(ends, manifold).mean(axis=1), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(result, harmonics(ends, manifold).mean(axis=1), rtol=0, atol=1e-12)
 
 
 def test_rings_are_points_on_circles():
@@ -142,11 +142,11 @@ def test_rings_are_points_on_circles():
     phi = 2 * np.pi * np.arange(count) / count
     points = sphere_points(theta[:, None], phi)
     labels = Labels(points.reshape(-1, 3), np.repeat(mass, count) / count)
-    found = ring_velocity(theta, Labels(theta, mass), motion)
+    result = ring_velocity(theta, Labels(theta, mass), motion)
     # The meridian phi = 0: theta grows towards (cos theta, 0, -sin theta).
     velocity = pair_velocity(labels.points, labels, motion)[::count]
     expected = np.cos(theta) * velocity[:, 0] - np.sin(theta) * velocity[:, 2]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-14)
 
 
 @pytest.mark.slow
@@ -154,12 +154,12 @@ def test_rings_are_points_on_circles():
 def test_nothing_is_silently_wrong(part, verified):
     """All problems: right wherever saved and the truth is known; pytest -rP shows each."""
     for seed in range(part, PROBLEMS, PARTS):
-        given = attack(seed)
-        found, end = errors(given)
-        print(f"{given}: {found.max(initial=0.0):.1e} tolerances at {len(found)} times, {end}")
-        assert np.all(found <= ALLOWED), given
-        if len(found):
-            verified("independent methods", WHAT, found, ALLOWED)
+        case = attack(seed)
+        result, end = errors(case)
+        print(f"{case}: {result.max(initial=0.0):.1e} tolerances at {len(result)} times, {end}")
+        assert np.all(result <= ALLOWED), case
+        if len(result):
+            verified("independent methods", WHAT, result, ALLOWED)
 
 
 def wide_errors(case: Case, patience: float = PATIENCE) -> tuple[np.ndarray, str]:
@@ -170,8 +170,8 @@ def wide_errors(case: Case, patience: float = PATIENCE) -> tuple[np.ndarray, str
         return np.zeros(0), end
     expected, growth = case.expected()
     apart = [
-        np.abs(of_measure(each.measure, case.axial)[: len(known)] - known).max() / grown
-        for each, known, grown in zip(snapshots, expected, growth, strict=False)
+        np.abs(of_measure(each.measure, case.axial)[: len(reference)] - reference).max() / grown
+        for each, reference, grown in zip(snapshots, expected, growth, strict=False)
     ]
     count = case.count() if end == "completed" else None
     if count is not None:
@@ -186,9 +186,9 @@ def wide_errors(case: Case, patience: float = PATIENCE) -> tuple[np.ndarray, str
 )
 def test_random_problems_of_other_kinds_are_right(kinds, seed, verified):
     """Each of these runs to its end and is judged there."""
-    found, end = wide_errors(kinds(seed), patience=np.inf)
+    result, end = wide_errors(kinds(seed), patience=np.inf)
     assert end == "completed"
-    verified("independent methods", WIDE, found, ALLOWED)
+    verified("independent methods", WIDE, result, ALLOWED)
 
 
 @pytest.mark.slow
@@ -198,8 +198,8 @@ def test_nothing_of_other_kinds_is_silently_wrong(kinds, problems, part, verifie
     """All problems: right wherever saved; pytest -rP shows each."""
     for seed in range(part, problems, PARTS):
         case = kinds(seed)
-        found, end = wide_errors(case)
-        print(f"{seed}: {case.words}: {found.max(initial=0.0):.1e} tolerances, {end}")
-        assert np.all(found <= ALLOWED), (seed, case.words, found)
-        if len(found):
-            verified("independent methods", WIDE, found, ALLOWED)
+        result, end = wide_errors(case)
+        print(f"{seed}: {case.words}: {result.max(initial=0.0):.1e} tolerances, {end}")
+        assert np.all(result <= ALLOWED), (seed, case.words, result)
+        if len(result):
+            verified("independent methods", WIDE, result, ALLOWED)

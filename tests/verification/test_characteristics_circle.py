@@ -78,18 +78,18 @@ def test_characteristics_agree_with_the_density(beta, normalized, verified):
     initial = problem.initial_measure()
     other = density(problem, initial, tolerance=1e-13)
     expected = np.array([s.moments for s in trajectory(problem, other, times, tolerance=1e-13)])
-    found = np.array([s.moments for s in snapshots(problem, times, 1e-13)])
+    values = np.array([s.moments for s in snapshots(problem, times, 1e-13)])
     assert np.abs(expected[-1, 1:13]).max() > 0.2
     what = "characteristics against density in steep runs, circle"
-    verified("independent methods", what, found - expected, 1e-11)
+    verified("independent methods", what, values - expected, 1e-11)
 
 
 @pytest.mark.slow
 def test_characteristics_go_on_from_a_running_density():
     """The density of a later time as the initial one: what `auto` does."""
     problem = near_uniform(4.0, True)
-    begun = density(problem, problem.initial_measure(), tolerance=1e-13)
-    *_, last = trajectory(problem, begun, [5.0], tolerance=1e-13)
+    start = density(problem, problem.initial_measure(), tolerance=1e-13)
+    *_, last = trajectory(problem, start, [5.0], tolerance=1e-13)
     assert isinstance(last.measure, mf.Density)
     carrier = characteristics(problem, last.measure, tolerance=1e-13)
     *_, end = trajectory(problem, carrier, [15.0], tolerance=1e-13)
@@ -122,9 +122,9 @@ def test_moments_converge_until_clusters_are_points(beta, normalized, monkeypatc
     finer = list(snapshots(problem, times, 1e-13))
     nodes = [max(s.diagnostics["nodes"] for s in run) for run in (fine, finer)]
     assert nodes[1] > 1.1 * nodes[0]
-    found = np.array([s.moments[:13] for s in finer])
+    values = np.array([s.moments[:13] for s in finer])
     what = "characteristics against finer cells until clusters are points, circle"
-    verified("independent methods", what, found - expected, 1e-11)
+    verified("independent methods", what, values - expected, 1e-11)
 
 
 @pytest.mark.slow
@@ -141,9 +141,9 @@ def test_symmetric_trajectory_equals_the_table(normalized, time, degree, expecte
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(normalized), law)
     scaled = time * (1.0 if normalized else np.exp(5.0))
-    found = moments(problem, [scaled], 1e-13)[0, degree]
+    result = moments(problem, [scaled], 1e-13)[0, degree]
     what = "printed moments, carried by characteristics, circle, symmetric start"
-    verified("exact solutions", what, found - expected, 1e-12)
+    verified("exact solutions", what, result - expected, 1e-12)
 
 
 @pytest.mark.slow
@@ -157,10 +157,10 @@ def test_asymmetric_trajectory_equals_the_table(verified):
         0.09086510073 + 0.01251338549j, 0.01189494911 - 0.17450954084j,
         -0.66229463275 - 0.44231145403j, -0.08554757303 - 0.24017843829j,
     ]  # fmt: skip
-    found = moments(problem, [0.2 * np.exp(5.0)], 1e-13)[0, 1:5]
+    result = moments(problem, [0.2 * np.exp(5.0)], 1e-13)[0, 1:5]
     # Half a unit of the last digit of each part.
     what = "printed moments, carried by characteristics, circle, asymmetric start"
-    verified("exact solutions", what, np.subtract(found, expected), 1e-11)
+    verified("exact solutions", what, np.subtract(result, expected), 1e-11)
 
 
 def poisson(flow: mf.Flow) -> tuple[mf.Problem, CharacteristicsRepresentation]:
@@ -183,22 +183,22 @@ def test_exact_solution_through_the_collapse(flow, verified):
         exact = radius ** np.arange(13.0)
         what = "Poisson density as characteristics, circle, until 1 - r = 5e-16"
         verified("exact solutions", what, snapshot.moments[:13] - exact, 1e-11)
-        found = restored(problem, snapshot)
+        result = restored(problem, snapshot)
         time = snapshot.checkpoint.time
         grown = 99.0 * np.exp(-time)
         # 1 - (1 + grown)^(-1/2), to relative accuracy.
         gap = -np.expm1(-0.5 * np.log1p(grown))
         s = gap / (2.0 - gap) * 1.1 / 0.9
-        half = 0.5 * found.cells.points
+        half = 0.5 * result.cells.points
         log_stretch = np.log(s) - np.log(np.cos(half) ** 2 + (s * np.sin(half)) ** 2)
-        error = np.abs(np.log(found.base) - log_stretch - np.log(found.density(found.state)))
+        error = np.abs(np.log(result.base) - log_stretch - np.log(result.density(result.state)))
         # Mean over the measure. From 1 - r = 1e-13 on cells have joined.
-        assert found.masses @ error < (1e-10 if time < 30 else 1e-2)
+        assert result.masses @ error < (1e-10 if time < 30 else 1e-2)
         if time < 10:
             # At the positions themselves, where rounding of these does not matter yet.
-            sine = np.sin(0.5 * found.measure(found.state).points)
+            sine = np.sin(0.5 * result.measure(result.state).points)
             kernel = gap * (2.0 - gap) / (gap**2 + 4.0 * (1.0 - gap) * sine**2)
-            np.testing.assert_allclose(found.density(found.state), kernel, rtol=1e-7)
+            np.testing.assert_allclose(result.density(result.state), kernel, rtol=1e-7)
 
 
 @pytest.mark.slow
@@ -232,10 +232,10 @@ def test_symmetry_survives_the_collapse(normalized, verified):
     """From modes 3 and 6 nothing but multiples of 3 grows, though panels know no symmetry."""
     law = mf.perturbed_uniform([[3, 0.1, 0.02], [6, 0.0, 0.05]])
     problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.Flow(normalized), law)
-    found = moments(problem, [12.0 if normalized else 60.0], 1e-12)[0]
+    result = moments(problem, [12.0 if normalized else 60.0], 1e-12)[0]
     k = np.arange(13)
-    assert np.abs(found[3]) > 0.85
-    verified("symmetry", "3-fold symmetry of characteristics, circle", found[k % 3 != 0], 1e-11)
+    assert np.abs(result[3]) > 0.85
+    verified("symmetry", "3-fold symmetry of characteristics, circle", result[k % 3 != 0], 1e-11)
 
 
 @pytest.mark.slow

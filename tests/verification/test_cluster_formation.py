@@ -27,7 +27,7 @@ def squared_moments(
 ) -> tuple[np.ndarray, np.ndarray]:
     """N |c_k|^2 of many runs at a quarter and a half of the onset time, and what it should be."""
     times = np.array([0.25, 0.5]) * mf.onset_time(problem, tokens)
-    found = np.empty((seeds, 2, degree + 1))
+    values = np.empty((seeds, 2, degree + 1))
     for seed in range(seeds):
         start = CARRIERS[carrier](problem, run_tokens(problem, tokens, seed, 5), TOLERANCE)
         carried = ParticleRepresentation(
@@ -37,9 +37,9 @@ def squared_moments(
             problem.kernel.degree(problem.manifold.dimension, TOLERANCE),
         )
         for j, snapshot in enumerate(trajectory(problem, carried, times, tolerance=TOLERANCE)):
-            found[seed, j] = tokens * np.abs(snapshot.measure.moments(degree)) ** 2
+            values[seed, j] = tokens * np.abs(snapshot.measure.moments(degree)) ** 2
     growth = np.exp(2.0 * np.outer(times, mf.growth_rates(problem, degree)))
-    return found[:, :, 1:], growth[:, 1:]
+    return values[:, :, 1:], growth[:, 1:]
 
 
 @pytest.mark.slow
@@ -56,9 +56,9 @@ def test_moments_grow_as_linear_theory_says(beta, tokens, seeds, degree, name, v
     """Mean |c_k|^2 = e^{2 lambda_k t} / N until half the onset time."""
     # An exponential variable: each mean has a relative standard error of 1 / sqrt(seeds), four of
     # which are allowed. A part N^{-1/2} is not linear any more: 1 % here.
-    found, expected = squared_moments(on_circle(beta), tokens, seeds, degree, *name)
+    result, expected = squared_moments(on_circle(beta), tokens, seeds, degree, *name)
     what = "mean square of c_k of independent tokens in the linear phase, circle, relative"
-    verified("statistics", what, found.mean(axis=0) / expected - 1, 4.0 / math.sqrt(seeds))
+    verified("statistics", what, result.mean(axis=0) / expected - 1, 4.0 / math.sqrt(seeds))
 
 
 def formation(beta: float, time: float, runs: int) -> Iterator[tuple[np.ndarray, ...]]:
@@ -94,8 +94,8 @@ def test_three_clusters_of_twenty_thousand_tokens(beta, expected):
     from scipy.stats import fisher_exact  # a second on every worker, if above
 
     problem = on_circle(beta)
-    made = mf.ensemble(problem, tokens=20_000, runs=40, times=[2.0], representation="density")
-    three = int((made.counts == 3).sum())
+    ensemble = mf.ensemble(problem, tokens=20_000, runs=40, times=[2.0], representation="density")
+    three = int((ensemble.counts == 3).sum())
     assert fisher_exact([[three, 40 - three], list(expected)]).pvalue > 0.0027
 
 

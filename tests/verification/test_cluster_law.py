@@ -55,30 +55,30 @@ def run(problem: mf.Problem, runs: int, tokens: int = 1000) -> Ensemble:
     return mf.ensemble(problem, tokens=tokens, runs=runs, times=[2.0])
 
 
-def assert_mean(verified: Callable, made: Ensemble, mean: float, error: float) -> None:
+def assert_mean(verified: Callable, result: Ensemble, mean: float, error: float) -> None:
     """Within three standard errors of the difference; equal where neither scatters."""
-    both = math.hypot(error, float(made.standard_error[0, -1]))
-    what = f"mean number of clusters against runs of other code, {made.attributes['manifold']}"
-    verified("statistics", what, made.mean_count[0, -1] - mean, 3.0 * both)
+    both = math.hypot(error, float(result.standard_error[0, -1]))
+    what = f"mean number of clusters against runs of other code, {result.attributes['manifold']}"
+    verified("statistics", what, result.mean_count[0, -1] - mean, 3.0 * both)
 
 
-def assert_distribution(made: Ensemble, expected: dict[int, int]) -> None:
+def assert_distribution(built: Ensemble, expected: dict[int, int]) -> None:
     """Counts of both could come from one law: chi-squared test of homogeneity at 0.27 %."""
     from scipy.stats import chi2_contingency  # a second on every worker, if above
 
-    values, occurrences = np.unique(made.counts[0, :, -1], return_counts=True)
-    found = dict(zip(values.tolist(), occurrences.tolist(), strict=True))
+    values, occurrences = np.unique(built.counts[0, :, -1], return_counts=True)
+    result = dict(zip(values.tolist(), occurrences.tolist(), strict=True))
     columns: list[list[int]] = [[0, 0]]
-    for count in sorted({*found, *expected}):
+    for count in sorted({*result, *expected}):
         # The test is asymptotic: rare counts are joined with their neighbours.
         if sum(columns[-1]) >= 10:
             columns.append([0, 0])
-        columns[-1][0] += found.get(count, 0)
+        columns[-1][0] += result.get(count, 0)
         columns[-1][1] += expected.get(count, 0)
     if sum(columns[-1]) < 10 and len(columns) > 1:
         last = columns.pop()
         columns[-1] = [columns[-1][0] + last[0], columns[-1][1] + last[1]]
-    assert sum(map(sum, columns)) == made.counts.shape[1] + sum(expected.values())
+    assert sum(map(sum, columns)) == built.counts.shape[1] + sum(expected.values())
     assert len(columns) == 1 or chi2_contingency(np.array(columns).T).pvalue > 0.0027
 
 
@@ -103,10 +103,10 @@ def test_few_runs_give_the_mean(space, table, beta, runs, verified):
 def test_runs_give_the_table(space, table, beta, runs, verified):
     """Mean, distribution, and a prediction that is within 10 % of the runs at these betas."""
     mean, error, expected = table[beta]
-    made = run(exponential(space, beta), runs)
-    assert_mean(verified, made, mean, error)
-    assert_distribution(made, expected)
-    assert made.predicted[0] == pytest.approx(made.mean_count[0, 0], rel=0.1)
+    result = run(exponential(space, beta), runs)
+    assert_mean(verified, result, mean, error)
+    assert_distribution(result, expected)
+    assert result.predicted[0] == pytest.approx(result.mean_count[0, 0], rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -115,18 +115,18 @@ def test_runs_give_the_table(space, table, beta, runs, verified):
 def test_prediction_is_within_ten_per_cent(space, table, verified):
     """A user would plan for clusters that do not come, at any beta of the tables."""
     for beta, (mean, _, _) in table.items():
-        found = mf.mean_clusters(exponential(space, beta), 1000)
+        means = mf.mean_clusters(exponential(space, beta), 1000)
         what = f"predicted mean number of clusters against runs, {space.name}, relative"
-        verified("statistics", what, found / mean - 1, 0.1)
+        verified("statistics", what, means / mean - 1, 0.1)
 
 
 @pytest.mark.slow
 def test_prediction_is_not_the_dominant_degree():
     """At beta = 7 degree 4 grows fastest, and yet three clusters are the more frequent number."""
     problem = exponential(CIRCLE, 7.0)
-    made = run(problem, 40, tokens=2000)
+    result = run(problem, 40, tokens=2000)
     assert mf.dominant_degree(problem) == 4
-    shares = made.distribution(0, 0)
+    shares = result.distribution(0, 0)
     # 3 and 4 have 0.6 and 0.4 of the runs: below 0.2 either is four standard errors away.
     assert min(shares[3], shares[4]) > 0.2
 
@@ -146,11 +146,11 @@ def test_prediction_is_not_the_dominant_degree():
 )
 def test_law_holds_for_other_problems(problem, runs, verified):
     """The law would be one of the attractive exponential kernel without softmax only."""
-    made = run(problem, runs)
+    result = run(problem, runs)
     # Three standard errors, and the 7 % by which wells that merge bring runs below the law.
-    slack = 3.0 * float(made.standard_error[0, 0]) + 0.07 * made.predicted[0]
+    slack = 3.0 * float(result.standard_error[0, 0]) + 0.07 * result.predicted[0]
     what = "mean number of clusters against the law, other kernels and flows"
-    verified("statistics", what, made.mean_count[0, 0] - made.predicted[0], slack)
+    verified("statistics", what, result.mean_count[0, 0] - result.predicted[0], slack)
 
 
 @pytest.mark.slow
@@ -176,10 +176,10 @@ def test_law_holds_for_other_problems(problem, runs, verified):
 )
 def test_counted_maxima_agree_with_the_closed_form(problem, tokens, samples):
     """Fields, counts or the formula would be of another law."""
-    found = mf.predict_clusters(problem, tokens, samples=samples, corrected=False)
-    law = found.linear
+    prediction = mf.predict_clusters(problem, tokens, samples=samples, corrected=False)
+    law = prediction.linear
     # Counts that do not scatter have a standard error of 0, and a closed form near an integer.
-    assert abs(law.mean - found.mean_clusters) <= 3.0 * law.standard_error + 3.0 / samples
+    assert abs(law.mean - prediction.mean_clusters) <= 3.0 * law.standard_error + 3.0 / samples
 
 
 @pytest.mark.slow
@@ -222,8 +222,8 @@ def test_clusters_have_formed_when_predicted(manifold, beta, verified):
     settled = np.zeros((runs, 2))
     for seed in range(runs):
         start = mf.Measure(manifold, manifold.random_points(tokens, np.random.default_rng(seed)))
-        found = clusters_of_run(problem, start, times, tokens, 1e-4)
-        counts = np.array([clusters.count for clusters in found])
+        result = clusters_of_run(problem, start, times, tokens, 1e-4)
+        counts = np.array([clusters.count for clusters in result])
         settled[seed] = counts[:2] == counts[2]
     # At the onset time, most have not.
     assert settled[:, 0].mean() < 0.5

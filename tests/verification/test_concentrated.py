@@ -30,9 +30,9 @@ def test_rounding_far_from_the_mass_stays_there(beta):
     law = mf.von_mises_fisher(CONCENTRATION)
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, law)
     state = mf.Circle().resize(problem.initial_measure().coefficients, 512)
-    found = DensityRepresentation(problem, state, 1e-10, 512).rhs(0.0, state)
+    rates = DensityRepresentation(problem, state, 1e-10, 512).rhs(0.0, state)
     # Degree 512 times the rounding of fluxes of size 1.
-    np.testing.assert_allclose(found, exact_rhs(beta, 512), rtol=0, atol=512 * 1e-15)
+    np.testing.assert_allclose(rates, exact_rhs(beta, 512), rtol=0, atol=512 * 1e-15)
 
 
 @pytest.mark.parametrize("beta", [9.0, 100.0])

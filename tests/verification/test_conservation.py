@@ -194,11 +194,11 @@ def test_symmetry_of_tokens_is_kept(flow, fold, verified):
     carrier = represent(problem, Options(name="particles", tolerance=1e-9))
     times = [2.5 / max(abs(mf.growth_rates(problem)))]
     (last,) = trajectory(problem, carrier, times, tolerance=1e-9)
-    found = last.measure.points.reshape(fold, 10, 3)
-    for turn, points in zip(turns, found, strict=True):
+    result = last.measure.points.reshape(fold, 10, 3)
+    for turn, points in zip(turns, result, strict=True):
         what = "k-fold symmetry of tokens about a generic axis, sphere"
-        verified("symmetry", what, points - turn.apply(found[0]), 1e-13)
-    assert np.abs(found[0] - first).max() > 0.05
+        verified("symmetry", what, points - turn.apply(result[0]), 1e-13)
+    assert np.abs(result[0] - first).max() > 0.05
 
 
 @each("copies", [1, 200], beta=[-4.0, 0.0, 5.0, 40.0], flow=FLOWS)

@@ -33,8 +33,8 @@ def moments_at_degree(problem: mf.Problem, end: float, degree: int) -> np.ndarra
     """Moments of the low degrees at the end when the degree is held, whatever the tail says."""
     space = problem.manifold
     state = space.resize(problem.initial_measure().coefficients, degree)
-    held = DensityRepresentation(problem, state, tolerance=10.0, max_degree=degree)
-    (last,) = trajectory(problem, held, [end], tolerance=1e-13)
+    carrier = DensityRepresentation(problem, state, tolerance=10.0, max_degree=degree)
+    (last,) = trajectory(problem, carrier, [end], tolerance=1e-13)
     return last.moments[:13] if space.name == "circle" else space.unpacked(last.moments)[:7, :7]
 
 
@@ -82,22 +82,26 @@ def test_largest_degree_ends_the_run_in_time(flow):
     problem = on_circle(flow)
     times = np.linspace(0.0, end_time(flow, 3.0), 31)
     small = density(problem, problem.initial_measure(), tolerance=1e-9, max_degree=64)
-    kept = []
+    entries = []
     with pytest.raises(
         SimulationError, match="under-resolved: spectral tail .* at degree 64"
     ) as raised:
         for snapshot in trajectory(problem, small, times, tolerance=1e-9):
-            kept.append(snapshot)
+            entries.append(snapshot)
     end = raised.value.time
-    assert kept[-1].time <= end < times[len(kept)]
+    assert entries[-1].time <= end < times[len(entries)]
     assert raised.value.step > 0
     assert f"stopped at t = {end:.6g}" in str(raised.value)
     # What was yielded before is right.
     run = mf.simulate(
-        problem, until=end, save=list(times[: len(kept)]), tolerance=1e-12, representation="density"
+        problem,
+        until=end,
+        save=list(times[: len(entries)]),
+        tolerance=1e-12,
+        representation="density",
     )
-    found = np.array([snapshot.moments for snapshot in kept])
-    np.testing.assert_allclose(found, run.moments, rtol=0, atol=1e-8)
+    values = np.array([snapshot.moments for snapshot in entries])
+    np.testing.assert_allclose(values, run.moments, rtol=0, atol=1e-8)
 
 
 @pytest.mark.slow

@@ -54,12 +54,12 @@ def mean_attention(name: str, beta: float) -> float:
 def test_energy_of_uniform_equals_the_printed_values(name, beta, printed, verified):
     """Papers: I_0 / (2 beta), sinh(beta) / (2 beta^2); a Dirac has e^beta / (2 beta)."""
     uniform = mf.Density(SPACES[name], [1.0])
-    found = interaction_energy(posed(name, beta), uniform.moments(60))
+    energy = interaction_energy(posed(name, beta), uniform.moments(60))
     what = f"energy of uniform as printed, {name}, relative"
     # The rounding of the last printed digit.
     tolerance = {"circle": 4e-10, "sphere": 1e-10}[name]
-    verified("exact solutions", what, found * np.exp(beta) / (2 * beta * printed) - 1, tolerance)
-    assert found == pytest.approx(mean_attention(name, beta), rel=4e-15)
+    verified("exact solutions", what, energy * np.exp(beta) / (2 * beta * printed) - 1, tolerance)
+    assert energy == pytest.approx(mean_attention(name, beta), rel=4e-15)
 
 
 @each("beta", [1.0, 5.0, 300.0], k=[1, 2, 3, 7])
@@ -67,9 +67,11 @@ def test_energy_of_polygons_is_a_sum_of_bessel_functions(k, beta, verified):
     """sum_p I_{kp} / (2 beta) over e^beta / (2 beta); one point has energy 1."""
     problem = posed("circle", beta)
     measure = mf.Measure(CIRCLE, 2 * np.pi * np.arange(k) / k)
-    found = interaction_energy(problem, measure.moments(problem.kernel_degree))
+    energy = interaction_energy(problem, measure.moments(problem.kernel_degree))
     expected = ive(0, beta) + 2 * ive(k * np.arange(1, 300), beta).sum()
-    verified("exact solutions", "energy of polygons, circle, relative", found / expected - 1, 2e-14)
+    verified(
+        "exact solutions", "energy of polygons, circle, relative", energy / expected - 1, 2e-14
+    )
 
 
 @pytest.mark.parametrize("beta", [1.0, 5.0, 300.0])
@@ -86,10 +88,10 @@ def test_energy_of_polytopes_is_a_sum_over_pairs(beta, verified):
     problem = posed("sphere", beta)
     for points, similarities in shapes.values():
         measure = mf.Measure(SPHERE, np.array(points, dtype=float))
-        found = interaction_energy(problem, measure.moments(problem.kernel_degree))
+        energy = interaction_energy(problem, measure.moments(problem.kernel_degree))
         expected = np.exp(beta * (np.array(similarities) - 1)).mean()
         what = "energy of polytopes, sphere, relative"
-        verified("exact solutions", what, found / expected - 1, 5e-14)
+        verified("exact solutions", what, energy / expected - 1, 5e-14)
 
 
 def nodes(name: str, rings: int) -> tuple[np.ndarray, np.ndarray]:
@@ -118,7 +120,7 @@ def test_energy_grows_at_the_rate_of_dissipation(name, flow, beta, verified):
     start = problem.initial_measure().coefficients
     state = problem.manifold.resize(start, max(problem.kernel_degree, 48))
     carrier = DensityRepresentation(problem, state, 1e-10, problem.manifold.degree_of(state))
-    found = carrier.diagnostics(0.0, state)
+    result = carrier.diagnostics(0.0, state)
     # Sources exact for the kernel times the density, targets for the density times |v|^2.
     y, w = nodes(name, 36 if abs(beta) < 10 else 64)
     x, targets = nodes(name, 24 if name == "sphere" else 128)
@@ -127,10 +129,10 @@ def test_energy_grows_at_the_rate_of_dissipation(name, flow, beta, verified):
     if problem.flow.normalized:
         squared /= partition
     expected = targets @ (values(name, start, x) * squared)
-    both = np.array([found["energy_dissipation"], found["energy_rate"]])
+    both = np.array([result["energy_dissipation"], result["energy_rate"]])
     what = f"dE/dt is the dissipation, density, {name}, relative"
     verified("invariants", what, both / expected - 1, 1e-12)
-    assert found["density_min"] > 0
+    assert result["density_min"] > 0
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -145,9 +147,9 @@ def test_dissipation_of_particles_equals_plain_sums(name, flow, beta, count, ver
     squared = problem.flow.strength * (drift.reshape(count, -1) ** 2).sum(axis=1)
     if problem.flow.normalized:
         squared /= partition
-    found = carrier.diagnostics(0.0, x.ravel())["energy_dissipation"]
+    result = carrier.diagnostics(0.0, x.ravel())["energy_dissipation"]
     what = f"dissipation of particles by plain sums, {name}, relative"
-    verified("invariants", what, found / (weights @ squared) - 1, 1e-12)
+    verified("invariants", what, result / (weights @ squared) - 1, 1e-12)
 
 
 @each(

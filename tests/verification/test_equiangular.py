@@ -42,8 +42,8 @@ def test_orthogonal_tokens_keep_one_cosine(name, beta, normalized, carrier, veri
     # A share of the time in which the first speed would close the gap.
     end = 0.1 * (np.exp(beta) + n - 1 if normalized else n * np.exp(abs(beta)))
     run = mf.simulate(problem, until=end, save=[end], tolerance=1e-13, representation=carrier)
-    found = run.measures[0].points
-    vectors = np.column_stack([np.cos(found), np.sin(found)]) if name == "circle" else found
+    result = run.measures[0].points
+    vectors = np.column_stack([np.cos(result), np.sin(result)]) if name == "circle" else result
     gram = vectors @ vectors.T
     expected = exact_cosine(n, beta, normalized, end)
     cosines = gram[~np.eye(n, dtype=bool)]
@@ -65,7 +65,7 @@ def test_orthogonal_tokens_of_many_dimensions(n, beta, until, cosine):
     """N tokens along the axes of R^n, closed form at 30 digits: all pairs alike, on the curve."""
     law = mf.from_points(np.eye(n))
     problem = mf.Problem(mf.Sphere(n), mf.exponential(beta), mf.SA, law)
-    found = mf.simulate(problem, until=until, save=[until], tolerance=1e-13).measures[0].points
-    cosines = (found @ found.T)[~np.eye(n, dtype=bool)]
+    points = mf.simulate(problem, until=until, save=[until], tolerance=1e-13).measures[0].points
+    cosines = (points @ points.T)[~np.eye(n, dtype=bool)]
     assert np.ptp(cosines) < 1e-12
     assert np.abs(cosines - cosine).max() < 1e-11

@@ -30,10 +30,12 @@ def test_moved_density_stays_moved(flow, beta, verified):
     """Moments turn by e^{-ik angle} and are conjugated: no grid is preferred, nor mirrored."""
     plain = moments_of(beta, flow, mf.from_density(COEFFICIENTS))
     turned, turn = (np.exp(-1j * np.arange(n) * ANGLE) for n in (5, plain.shape[1]))
-    found = moments_of(beta, flow, mf.from_density(COEFFICIENTS * turned))
-    verified("symmetry", "rotated density stays rotated, circle", found - plain * turn, 1e-12)
-    found = moments_of(beta, flow, mf.from_density(np.conj(COEFFICIENTS)))
-    verified("symmetry", "reflected density stays reflected, circle", found - np.conj(plain), 1e-12)
+    moments = moments_of(beta, flow, mf.from_density(COEFFICIENTS * turned))
+    verified("symmetry", "rotated density stays rotated, circle", moments - plain * turn, 1e-12)
+    moments = moments_of(beta, flow, mf.from_density(np.conj(COEFFICIENTS)))
+    verified(
+        "symmetry", "reflected density stays reflected, circle", moments - np.conj(plain), 1e-12
+    )
     assert np.abs(plain[-1] - plain[0]).max() > 0.01
 
 
@@ -51,10 +53,10 @@ def test_moved_tokens_stay_moved(flow, count, verified):
         (points + windings, plain),
         (points[::-1].copy(), plain),
     ):
-        found = moments_of(5.0, flow, mf.from_points(moved))
+        moments = moments_of(5.0, flow, mf.from_points(moved))
         # Ten times the tolerance of a run, for its growth by e^2.
         what = "moved, mirrored and wound tokens stay so, circle"
-        verified("symmetry", what, found - expected, 1e-11)
+        verified("symmetry", what, moments - expected, 1e-11)
 
 
 @each("flow", FLOWS, beta=BETAS, count=[40, 700])

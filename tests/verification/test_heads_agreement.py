@@ -70,28 +70,28 @@ def test_carriers_and_direct_sums_agree(space, seed, normalization, verified):
     problem = attending(space, heads, normalization)
     points, masses = quadrature(problem)
     of_points = mf.Problem(space, problem.kernel, initial=mf.from_points(points, masses))
-    time, found = 0.25 if space is CIRCLE else 0.15, {}
+    time, result = 0.25 if space is CIRCLE else 0.15, {}
     tolerances = {"density": 1e-9, "characteristics": 1e-9, "particles": 1e-11}
     if space is SPHERE:
         tolerances["characteristics"] = 1e-5
     for carrier, tolerance in tolerances.items():
-        told = mf.simulate(
+        run = mf.simulate(
             of_points if carrier == "particles" else problem, time, save=2, unit="paper",
             representation=carrier, tolerance=tolerance, observables=[],
         )  # fmt: skip
-        found[carrier] = told.packed_moments()[-1]
-        found["start"] = told.packed_moments()[0]
+        result[carrier] = run.packed_moments()[-1]
+        result["start"] = run.packed_moments()[0]
     scores = [(BETA * score, value) for score, value in heads]
     moved = carried(vectors(points), masses, scores, normalization, time, 1e-10)
     if space is CIRCLE:
         moved = np.arctan2(moved[:, 1], moved[:, 0])
     degree = problem.moment_degree
-    found["direct sums"] = space.moments(moved, masses, degree)
-    found = {name: space.resize(each, 6) for name, each in found.items()}
-    assert np.abs(found["density"] - found["start"]).max() > 0.01
+    result["direct sums"] = space.moments(moved, masses, degree)
+    result = {name: space.resize(each, 6) for name, each in result.items()}
+    assert np.abs(result["density"] - result["start"]).max() > 0.01
     for name in ("characteristics", "particles", "direct sums"):
         what = f"random heads, {name} against density, {space.name}"
-        verified("independent methods", what, found[name] - found["density"], 1e-9)
+        verified("independent methods", what, result[name] - result["density"], 1e-9)
 
 
 @pytest.mark.slow
@@ -139,10 +139,10 @@ def test_errors_follow_the_tolerance(space, carrier):
     if carrier == "characteristics":
         steps = [1e-4, 1e-6, 1e-11] if space is CIRCLE else [1e-2, 1e-3, 1e-4]
     for tolerance in steps:
-        told = mf.simulate(
+        run = mf.simulate(
             problem, 0.3, save=2, representation=carrier, tolerance=tolerance, observables=[]
         )
-        ends[tolerance] = space.resize(told.packed_moments()[-1], 6)
+        ends[tolerance] = space.resize(run.packed_moments()[-1], 6)
     truth = ends.pop(steps[-1])
     for tolerance, end in ends.items():
         assert np.abs(end - truth).max() <= 2 * tolerance
@@ -160,8 +160,8 @@ def test_heads_of_ones_are_the_kernel(space, verified):
         mf.Problem(space, mf.Attention([mf.Head()], beta=4.0), initial=law),
         mf.Problem(space, mf.Attention(halves, beta=4.0), initial=law),
     ):
-        told = mf.simulate(problem, 0.3, save=2, representation="density")
-        ends.append(told.packed_moments()[-1])
+        run = mf.simulate(problem, 0.3, save=2, representation="density")
+        ends.append(run.packed_moments()[-1])
     np.testing.assert_array_equal(ends[0], ends[1])
     shared = space.resize(ends[2], 12) - space.resize(ends[0], 12)
     verified("independent methods", f"two heads of one half, {space.name}", shared, 1e-13)
@@ -174,10 +174,10 @@ def test_tables_of_ones_are_the_kernel(space, flow, verified):
     problem = mf.Problem(space, mf.exponential(6.0), flow, mf.perturbed_uniform(MODES[space.name]))
     ones = HeadMatrices(6.0 * np.eye(space.dimension + 1), np.eye(space.dimension + 1))
     normalization = "softmax" if flow.normalized else "none"
-    felt = HeadsInteraction(space, (ones,), normalization, problem.log_scale)
+    field = HeadsInteraction(space, (ones,), normalization, problem.log_scale)
     density = space.resize(problem.initial_measure().coefficients, 40)
     points = space.grid(7).points
-    heads, kernel = (each.of_density(density) for each in (felt, interaction_of(problem)))
+    heads, kernel = (each.of_density(density) for each in (field, interaction_of(problem)))
     for one, other in zip(
         heads.velocity_and_divergence(points), kernel.velocity_and_divergence(points), strict=True
     ):
@@ -193,7 +193,7 @@ def test_everything_turned_runs_turned(space, normalization, verified):
     r = turn(0.7, d)
     if d == 3:
         r = r @ np.roll(np.roll(turn(1.1, 3), 1, axis=0), 1, axis=1)
-    found = []
+    result = []
     w = np.array([0.3, -0.2, 0.15])[:d]
     for turned in (np.eye(d), r):
 
@@ -202,7 +202,7 @@ def test_everything_turned_runs_turned(space, normalization, verified):
             return np.asarray(1 + x @ w + 0.3 * (x[:, 0] ** 2 - 1 / d) + 0.2 * x[:, 0] * x[:, 1])
 
         of = [mf.Head(score=turned @ b @ turned.T, value=turned @ v @ turned.T) for b, v in heads]
-        given = mf.Problem(
+        problem = mf.Problem(
             space, mf.Attention(of, normalization, beta=BETA), initial=mf.from_function(start)
         )
         time = 0.1
@@ -210,11 +210,11 @@ def test_everything_turned_runs_turned(space, normalization, verified):
             # Balancing a density takes long on the sphere.
             points = gauss_nodes(10)[0] @ turned.T
             law = mf.from_points(points, np.full(200, 1 / 200))
-            given = mf.Problem(space, given.kernel, initial=law)
-            told = mf.simulate(given, time, save=2, representation="particles")
+            problem = mf.Problem(space, problem.kernel, initial=law)
+            run = mf.simulate(problem, time, save=2, representation="particles")
         else:
-            told = mf.simulate(given, time, save=2, representation="density")
-        last = told.measures[-1]
+            run = mf.simulate(problem, time, save=2, representation="density")
+        last = run.measures[-1]
         if isinstance(last, mf.Density):
             grid = space.grid(last.max_degree + 2)
             points, masses = grid.points, grid.weights * last.at(grid.points)
@@ -222,5 +222,5 @@ def test_everything_turned_runs_turned(space, normalization, verified):
             points, masses = last.points, np.full(200, 1 / 200)
         x = vectors(points) @ turned
         third = np.einsum("n,ni,nj,nk->ijk", masses, x, x, x)
-        found.append(np.concatenate([masses @ x, third.ravel()]))
-    verified("symmetry", f"turned heads, {space.name}", found[1] - found[0], 2e-11)
+        result.append(np.concatenate([masses @ x, third.ravel()]))
+    verified("symmetry", f"turned heads, {space.name}", result[1] - result[0], 2e-11)

@@ -32,21 +32,21 @@ def still(space: mf.Circle | mf.Sphere, law: InitialLaw, **options: float) -> mf
 )
 def test_heads_without_value_move_nothing(space, carrier):
     """Steps of the length 1 / rate would divide by zero."""
-    given = carrier in ("atoms", "auto")
-    law = mf.from_points(POINTS[space.name]) if given else LAWS[space.name]
+    is_given = carrier in ("atoms", "auto")
+    law = mf.from_points(POINTS[space.name]) if is_given else LAWS[space.name]
     more = {"tokens": 20} if carrier == "particles" else {}
-    told = mf.simulate(still(space, law), 1.0, save=2, representation=carrier, **more)
+    run = mf.simulate(still(space, law), 1.0, save=2, representation=carrier, **more)
     # Atoms are summed in another order.
-    np.testing.assert_allclose(told.moments[1], told.moments[0], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(run.moments[1], run.moments[0], rtol=0, atol=1e-14)
 
 
 def test_noise_alone_moves_particles_of_heads_without_value():
     """Steps would be taken for too short, beside a velocity that is not there."""
-    told = mf.simulate(
+    run = mf.simulate(
         still(CIRCLE, LAWS["circle"], diffusivity=0.1), 1.0, save=2, representation="particles",
         tokens=2000, step=0.5,
     )  # fmt: skip
-    apart = told.measures[1].points - told.measures[0].points
+    apart = run.measures[1].points - run.measures[0].points
     # Variance 2 D t, five standard errors.
     assert abs(np.mean(np.angle(np.exp(1j * apart)) ** 2) - 0.2) < 5 * 0.2 * np.sqrt(2 / 2000)
 
@@ -88,8 +88,8 @@ def test_sharp_heads_of_few_tokens():
     of = mf.Attention([mf.Head(score=score, value=value)], beta=5e3)
     law = mf.from_points(POINTS[space.name])
     problem = mf.Problem(space, of, initial=law)
-    told = mf.simulate(problem, 1e-5, save=2, representation="particles")
-    x, later = (space.vectors(m.points) for m in told.measures)
+    run = mf.simulate(problem, 1e-5, save=2, representation="particles")
+    x, later = (space.vectors(m.points) for m in run.measures)
     y = x[np.argmax(x @ score @ x.T, axis=1)]
     pull = y @ value.T
     pull -= x * (x * pull).sum(axis=1)[:, None]
@@ -108,9 +108,9 @@ def test_sharp_heads_of_few_tokens():
 )
 def test_what_is_no_head_is_refused(options, reason):
     """Not a number would come out of a run as not a number."""
-    given = {"value": [[0, -1], [1, 0]], "beta": 2.0} | options
+    arguments = {"value": [[0, -1], [1, 0]], "beta": 2.0} | options
     with pytest.raises((ValueError, TypeError), match=reason):
-        mf.simulate(mf.Problem(CIRCLE, mf.Attention([mf.Head(**given)])), 1.0, save=2)
+        mf.simulate(mf.Problem(CIRCLE, mf.Attention([mf.Head(**arguments)])), 1.0, save=2)
 
 
 @pytest.mark.parametrize("space, beta", [(CIRCLE, 1e6), (SPHERE, 3e3)])

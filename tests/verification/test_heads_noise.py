@@ -24,14 +24,14 @@ def test_heads_without_value_leave_the_heat_equation(space, normalization, verif
     """c_l(t) = c_l(0) e^{-l (l + d - 2) D t} exactly: diffusion twice, or not in scaled time."""
     of = mf.Attention([mf.Head(value=0.0)], normalization, beta=3.0, diffusivity=0.2)
     law = LAWS[space.name]
-    told = mf.simulate(
+    run = mf.simulate(
         mf.Problem(space, of, initial=law), 0.7, save=2, representation="density", observables=[]
     )
-    found = space.resize(told.packed_moments()[-1], 8)
-    start = space.resize(told.packed_moments()[0], 8)
+    coefficients = space.resize(run.packed_moments()[-1], 8)
+    start = space.resize(run.packed_moments()[0], 8)
     degrees = np.arange(9.0)
     heat = np.exp(-degrees * (degrees + space.dimension - 1) * 0.2 * 0.7)
-    error = found - space.convolve(heat, start)
+    error = coefficients - space.convolve(heat, start)
     verified("exact solutions", f"heat equation of heads, {space.name}", error, 1e-13)
 
 
@@ -85,11 +85,11 @@ def test_hierarchy_of_moments_with_diffusion(verified):
         diffusivity=0.03,
     )
     problem = mf.Problem(CIRCLE, of, initial=LAWS["circle"])
-    told = mf.simulate(problem, 2.0, save=2, representation="density", observables=[])
+    run = mf.simulate(problem, 2.0, save=2, representation="density", observables=[])
     start = CIRCLE.resize(problem.initial_measure().coefficients, 28)
     wanted = hierarchy([(B1, V1), (B2, V2)], 2.0, 0.03, start, 2.0)
     assert np.abs(wanted - start).max() > 0.05
-    error = CIRCLE.resize(told.packed_moments()[-1], 10) - wanted[:11]
+    error = CIRCLE.resize(run.packed_moments()[-1], 10) - wanted[:11]
     verified("independent methods", "USA heads with diffusion, moment hierarchy", error, 1e-9)
 
 
@@ -98,7 +98,7 @@ def test_linear_drift_with_diffusion(normalization, verified):
     """At beta = 0 the force is V m: a hierarchy of nearest neighbours, all normalisations one."""
     of = mf.Attention([mf.Head(value=V1)], normalization, beta=0.0, diffusivity=0.1)
     problem = mf.Problem(CIRCLE, of, initial=LAWS["circle"])
-    told = mf.simulate(problem, 2.0, save=2, representation="density", observables=[])
+    run = mf.simulate(problem, 2.0, save=2, representation="density", observables=[])
     a = 0.5 * (np.trace(V1) + 1j * (V1[1, 0] - V1[0, 1]))
     b = 0.5 * (V1[0, 0] - V1[1, 1] + 1j * (V1[1, 0] + V1[0, 1]))
     start, k = CIRCLE.resize(problem.initial_measure().coefficients, 40), np.arange(41)
@@ -111,7 +111,7 @@ def test_linear_drift_with_diffusion(normalization, verified):
         return np.asarray(-0.5 * k * (force * above - np.conj(force) * below) - 0.1 * k**2 * c)
 
     solved = solve_ivp(rhs, (0, 2.0), start, method="DOP853", rtol=1e-12, atol=1e-14)
-    error = CIRCLE.resize(told.packed_moments()[-1], 10) - solved.y[:11, -1]
+    error = CIRCLE.resize(run.packed_moments()[-1], 10) - solved.y[:11, -1]
     verified("independent methods", "linear drift of a head with diffusion", error, 1e-9)
 
 
@@ -136,9 +136,9 @@ def test_noisy_particles_follow_the_density(space, normalization, verified):
         for seed in range(16)
     ]  # fmt: skip
     ends = np.array([space.resize(each.packed_moments()[-1], 3) for each in runs])
-    seen = np.concatenate([ends.real, ends.imag], axis=1)
+    values = np.concatenate([ends.real, ends.imag], axis=1)
     exact = space.resize(wanted.packed_moments()[-1], 3)
     exact = np.concatenate([exact.real, exact.imag])
-    moving = seen.std(axis=0) > 1e-12
-    errors = (seen.mean(axis=0) - exact)[moving] / (seen.std(axis=0, ddof=1)[moving] / 4.0)
+    moving = values.std(axis=0) > 1e-12
+    errors = (values.mean(axis=0) - exact)[moving] / (values.std(axis=0, ddof=1)[moving] / 4.0)
     verified("statistics", f"noisy particles of heads, {space.name}", errors, 5.0)

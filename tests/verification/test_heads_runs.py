@@ -148,16 +148,16 @@ def test_doubly_stochastic_trajectory(carrier, verified):
     """
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     problem = attending(CIRCLE, [(ONE, ONE)], 5.0, "sinkhorn", law)
-    told = run(problem, [1.0, 2.0], carrier, 96, 1e-9)
+    result = run(problem, [1.0, 2.0], carrier, 96, 1e-9)
     wanted = [(0.082001607011, 0.003159039244), (0.134171475377, 0.012326071593)]
     verified(
         "independent methods",
         f"printed doubly stochastic trajectory, {carrier}",
-        told.moments[1:, [3, 6]] - np.array(wanted),
+        result.moments[1:, [3, 6]] - np.array(wanted),
         2e-9,
     )
-    if "energy" in told.observables:
-        energy = told.observables["energy"][1:] / 2 - [0.330838337101, 0.331460007053]
+    if "energy" in result.observables:
+        energy = result.observables["energy"][1:] / 2 - [0.330838337101, 0.331460007053]
         verified("independent methods", "energy of doubly stochastic attention", energy, 1e-10)
 
 
@@ -204,8 +204,8 @@ def test_single_token_and_tight_cluster(carrier, verified):
     flown = np.array([expm(t * V3) @ centre for t in times])
     lengths = np.linalg.norm(flown, axis=1)
     one = attending(SPHERE, [(B3, V3)], 4.0, "softmax", mf.from_points(centre[None]))
-    found = [m.points[0] for m in run_of(one, times, carrier).measures[1:]]
-    verified("exact solutions", "a token alone", found - flown / lengths[:, None], 2e-11)
+    result = [m.points[0] for m in run_of(one, times, carrier).measures[1:]]
+    verified("exact solutions", "a token alone", result - flown / lengths[:, None], 2e-11)
     tokens = centre + 1e-6 * np.random.default_rng(1).normal(size=(6, 3))
     tokens /= np.linalg.norm(tokens, axis=1, keepdims=True)
     few = attending(SPHERE, [(B3, V3)], 4.0, "softmax", mf.from_points(tokens))
@@ -227,9 +227,9 @@ def test_dirac_of_a_density_moves_as_a_token(verified):
     angle, time = 0.4, 1.0
     law = mf.von_mises_fisher(1e8, mean=angle)
     problem = attending(CIRCLE, [(B1, V1)], 4.0, "softmax", law)
-    told = mf.simulate(problem, time, save=2, representation="characteristics", tolerance=1e-9)
+    run = mf.simulate(problem, time, save=2, representation="characteristics", tolerance=1e-9)
     flown = expm(time * V1) @ [np.cos(angle), np.sin(angle)]
-    error = -np.angle(told.moments[-1][1]) - np.arctan2(flown[1], flown[0])
+    error = -np.angle(run.moments[-1][1]) - np.arctan2(flown[1], flown[0])
     verified("exact solutions", "centre of a narrow density", error, 1e-7)
 
 
@@ -237,19 +237,19 @@ def rate(problem: Callable[[float], mf.Problem], degree: int, order: int, wanted
     """Relative error of the complex rate of a degree, over half an e-fold, quadratics taken out."""
     time, coefficients = 0.5 / abs(wanted), []
     for sign in (1.0, -1.0):
-        given = problem(sign)
-        told = mf.simulate(
-            given, time, save=[0.0, time], unit="paper", representation="density", tolerance=1e-12,
-            observables=[],
+        signed = problem(sign)
+        run = mf.simulate(
+            signed, time, save=[0.0, time], unit="paper", representation="density",
+            tolerance=1e-12, observables=[],
         )  # fmt: skip
-        if given.manifold.dimension == 1:
-            coefficients.append(told.moments[:, degree])
+        if signed.manifold.dimension == 1:
+            coefficients.append(run.moments[:, degree])
         else:
             x, weights = gauss_nodes(degree + 6)
             # Y_lm conjugate; of order m, rows are sorted by m first.
             row = [(l, m) for m in range(degree + 1) for l in range(m, degree + 1)]
             mode = np.conj(harmonics(x, degree)[:, row.index((degree, order))]) * weights
-            coefficients.append(np.array([mode @ m.at(x) for m in told.measures]))
+            coefficients.append(np.array([mode @ m.at(x) for m in run.measures]))
     first, last = 0.5 * (coefficients[0] - coefficients[1])
     return float(abs(np.log(last / first) / time - wanted) / abs(wanted))
 
@@ -316,8 +316,8 @@ def test_next_to_a_uniform_at_rest_no_degree_is_added(normalization):
     stretch = np.diag([1.4, 1.0, 0.6])
     law = mf.perturbed_uniform([[2, 1, 1e-8]])
     problem = attending(SPHERE, [(stretch, np.linalg.inv(stretch))], 2.0, normalization, law)
-    told = mf.simulate(problem, 0.2, save=2, representation="density")
-    assert told.diagnostics["degree"].tolist() == [64.0, 64.0]
+    run = mf.simulate(problem, 0.2, save=2, representation="density")
+    assert run.diagnostics["degree"].tolist() == [64.0, 64.0]
 
 
 def test_oscillating_pair_from_a_run(verified):
@@ -331,13 +331,13 @@ def test_oscillating_pair_from_a_run(verified):
     wanted = operator.eigenvalues[0]
     assert abs(wanted - (0.37390436240031 + 0.20794979620637j)) < 1e-9
     mode = operator.modes[0, 0]
-    found = []
+    result = []
     for sign in (1.0, -1.0):
         f = np.concatenate([[1.0], sign * 1e-7 * mode[1:]])
         problem = attending(CIRCLE, heads, 4.0, "softmax", mf.from_density(f))
-        told = mf.simulate(problem, 2.0, save=5, representation="density", tolerance=1e-12)
-        found.append(told.moments[:, 1:7])
-    c = 0.5 * (found[0] - found[1])
+        run = mf.simulate(problem, 2.0, save=5, representation="density", tolerance=1e-12)
+        result.append(run.moments[:, 1:7])
+    c = 0.5 * (result[0] - result[1])
     c = np.concatenate([c.real, c.imag], axis=1)
     # c_{n+2} = 2 Re(q) c_{n+1} - |q|^2 c_n, q = e^{lambda / 2}.
     left = np.column_stack([c[1:-1].ravel(), c[:-2].ravel()])
@@ -351,8 +351,8 @@ def test_rigid_rotation_of_uniform_is_at_rest(verified):
     """B = 1, V = 1 + s J: uniform turns as a whole, and its density is constant."""
     value = np.array([[1.0, -0.7], [0.7, 1.0]])
     problem = attending(CIRCLE, [(ONE, value)], 4.0, "softmax", mf.uniform())
-    told = run(problem, [5.0], "density", 0, 1e-10)
-    verified("invariants", "density of uniform that turns", told.moments[-1][1:], 1e-13)
+    result = run(problem, [5.0], "density", 0, 1e-10)
+    verified("invariants", "density of uniform that turns", result.moments[-1][1:], 1e-13)
 
 
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
@@ -363,30 +363,30 @@ def test_doubly_stochastic_heads_conserve_the_mean_rotation(space, verified):
     if space is SPHERE:
         points = rng.normal(size=(30, 3))
         points /= np.linalg.norm(points, axis=1, keepdims=True)
-    found = {}
+    result = {}
     for normalization in ("sinkhorn", "softmax"):
         law = mf.from_points(points, masses)
         d = space.dimension + 1
         problem = attending(space, [(np.eye(d), np.eye(d))] * 2, 3.0, normalization, law)
-        felt = mf.simulate(problem, 1e-3, save=2, representation="particles", tolerance=1e-13)
-        before, after = (m.points for m in felt.measures)
+        run = mf.simulate(problem, 1e-3, save=2, representation="particles", tolerance=1e-13)
+        before, after = (m.points for m in run.measures)
         if space is CIRCLE:
             turned = masses @ ((after - before + np.pi) % (2 * np.pi) - np.pi)
         else:
             # Angles are 1e-3: the mean of x wedge dx is zero up to their cubes.
             turned = masses @ np.cross(before, after)
-        found[normalization] = np.abs(turned).max()
-    assert found["softmax"] > 1e-6
+        result[normalization] = np.abs(turned).max()
+    assert result["softmax"] > 1e-6
     tolerance = 1e-12 if space is CIRCLE else 1e-8
-    verified("invariants", f"mean rotation, {space.name}", found["sinkhorn"], tolerance)
+    verified("invariants", f"mean rotation, {space.name}", result["sinkhorn"], tolerance)
 
 
 def test_two_clusters_of_doubly_stochastic_attention(verified):
     """The angle between them obeys one equation: its speed at beta = 5, p = 0.3, phi = 2."""
     law = mf.from_points([0.0, 2.0], [0.3, 0.7])
     problem = attending(CIRCLE, [(ONE, ONE)], 5.0, "sinkhorn", law)
-    told = mf.simulate(problem, 1e-2, save=2, representation="atoms", tolerance=1e-13)
-    angle = [m.points[1] - m.points[0] for m in told.measures]
+    run = mf.simulate(problem, 1e-2, save=2, representation="atoms", tolerance=1e-13)
+    angle = [m.points[1] - m.points[0] for m in run.measures]
     b = np.exp(5.0 * (np.cos(np.mean(angle)) - 1))
     wanted = -2 * np.sin(np.mean(angle)) / (1 + np.sqrt(1 + 0.84 * (b**-2 - 1)))
     assert abs(wanted + 0.0016675317) < 1e-7

@@ -32,20 +32,21 @@ class Held(DensityRepresentation):
 def largest_error(problem: mf.Problem, times: np.ndarray, degree: int, judge: int) -> float:
     """Largest error in the moments that are stored, of a run up to a degree, while it lasts."""
     chosen = Options(name="density", tolerance=TOLERANCE, max_degree=degree)
-    kept = []
+    entries = []
     try:
         for snapshot in trajectory(problem, represent(problem, chosen), times, tolerance=TOLERANCE):
-            kept.append(snapshot)
+            entries.append(snapshot)
     except SimulationError as error:
         assert "under-resolved" in error.reason
-    if not kept:
+    if not entries:
         return 0.0
     space = problem.manifold
     state = space.resize(problem.initial_measure().coefficients, judge)
-    held = Held(problem, state, TOLERANCE, judge)
-    exact = trajectory(problem, held, [s.time for s in kept], tolerance=1e-11)
+    carrier = Held(problem, state, TOLERANCE, judge)
+    exact = trajectory(problem, carrier, [s.time for s in entries], tolerance=1e-11)
     return max(
-        float(np.abs(one.moments - two.moments).max()) for one, two in zip(kept, exact, strict=True)
+        float(np.abs(one.moments - two.moments).max())
+        for one, two in zip(entries, exact, strict=True)
     )
 
 

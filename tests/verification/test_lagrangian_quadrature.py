@@ -41,13 +41,13 @@ def carried_moments(beta: float, normalized: bool, times: np.ndarray, nodes: int
             return drift
         return drift / (2 * ((attention * moments) @ waves).real - attention[0])
 
-    angles, time, found = labels, 0.0, []
+    angles, time, result = labels, 0.0, []
     for end in times:
         # From save to save, so that no interpolation enters.
         solution = solve_ivp(velocity, (time, end), angles, method="DOP853", rtol=1e-13, atol=1e-14)
         angles, time = solution.y[:, -1], end
-        found.append(np.exp(-1j * np.outer(np.arange(13), angles)) @ weights)
-    return np.array(found)
+        result.append(np.exp(-1j * np.outer(np.arange(13), angles)) @ weights)
+    return np.array(result)
 
 
 def problem_of(beta: float, normalized: bool) -> mf.Problem:

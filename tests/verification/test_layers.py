@@ -64,20 +64,20 @@ def test_layers_of_tokens_are_the_reduced_map(placement):
 @pytest.mark.slow
 def test_known_values_of_layers():
     """Gamma at depth 2 (n = 8, beta = 2): numbers of an independent computation; first order."""
-    known = {
+    expected = {
         "post": (0.596565737239, 0.653352831568, 0.659873709506),
         "projected": (0.6422234030147517, 0.6581712220738558, 0.659873709506),
         "pre": (0.353907998386, 0.373330281327, 0.375592696272),
         "peri": (0.544909147752, 0.573339405633, 0.576543115652),
     }
-    for placement, (coarse, fine, exact) in known.items():
-        found = []
+    for placement, (coarse, fine, exact) in expected.items():
+        result = []
         for step in (0.1, 0.01):
             count = round(2.0 / step)
             layers = Layers(step=step, count=count, placement=placement)
-            found.append(cosines(mf.simulate(orthogonal(layers), save=[count]))[0])
-        assert found == pytest.approx([coarse, fine], abs=1e-11)
-        order = np.log10((found[0] - exact) / (found[1] - exact))
+            result.append(cosines(mf.simulate(orthogonal(layers), save=[count]))[0])
+        assert result == pytest.approx([coarse, fine], abs=1e-11)
+        order = np.log10((result[0] - exact) / (result[1] - exact))
         assert order == pytest.approx(1.0, abs=0.02)
 
 
@@ -119,13 +119,13 @@ def test_nodes_are_pushed_forward_as_tokens_are(placement, step):
     tokens = mf.from_points(np.interp(levels, covered, angles))
     layers, drift = replace(of(placement, step), tau=0.5), mf.LinearDrift([[0.2, -0.5], [0.5, 0.0]])
     until = 5 if step else 1.0
-    seen = []
+    records = []
     for law in (LAW, tokens):
         problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA, law, drift=drift,
                              layers=layers)  # fmt: skip
         run = mf.simulate(problem, until=until, save=[until])
-        seen.append(run.measures[-1].moments(4))
-    assert np.abs(seen[1] - seen[0]).max() < 1e-6
+        records.append(run.measures[-1].moments(4))
+    assert np.abs(records[1] - records[0]).max() < 1e-6
 
 
 STEEP = mf.Head(score=[[2.04, -2.56], [0.42, -0.57]], value=[[1.0, 0.31], [0.22, 1.0]])
@@ -137,15 +137,15 @@ def test_a_layer_that_nodes_do_not_resolve_is_taken_again(placement, step):
     """The nodes of the start see nothing of a layer: it was refused. Against 4,000 labels."""
     labels = 2.0 * np.pi * np.arange(4000) / 4000
     masses = LAW.build(mf.Circle()).at(labels) / 4000
-    layers, seen = Layers(step, 3, placement), []
+    layers, records = Layers(step, 3, placement), []
     for law in (LAW, mf.from_points(labels, masses / masses.sum())):
         problem = mf.Problem(mf.Circle(), mf.Attention([STEEP], "softmax", beta=1.0), initial=law,
                              layers=layers)  # fmt: skip
         run = mf.simulate(problem, representation="auto" if law is LAW else "particles")
-        seen.append(run.measures[-1].moments(12))
+        records.append(run.measures[-1].moments(12))
         if law is LAW:
             assert run.diagnostics["rejected"][-1] > 0
-    assert np.abs(seen[1] - seen[0]).max() < 1e-11
+    assert np.abs(records[1] - records[0]).max() < 1e-11
 
 
 @pytest.mark.slow
@@ -196,14 +196,14 @@ def test_depth_scaled_flows_run_by_their_clock(carrier):
     """Depth t is time 2 sqrt(1 + t) - 2 of post, whatever carries the measure, also axial ones."""
     slow, law = Layers(step=0.0, placement="depth_scaled"), mf.von_mises_fisher(1.0)
     for space in (mf.Circle(), mf.Sphere(5)):
-        seen = []
+        records = []
         for layers, end in ((slow, 3.0), (None, 2.0)):
             problem = mf.Problem(space, mf.exponential(3.0), mf.SA, law, layers=layers)
             tokens = 40 if carrier == "particles" else None
             run = mf.simulate(problem, until=end, save=[end], representation=carrier,
                               tokens=tokens, tolerance=1e-10)  # fmt: skip
-            seen.append(run.measures[-1].moments(1))
-        assert np.abs(seen[1] - seen[0]).max() < 1e-8
+            records.append(run.measures[-1].moments(1))
+        assert np.abs(records[1] - records[0]).max() < 1e-8
 
 
 @pytest.mark.slow
@@ -239,8 +239,8 @@ def test_layers_of_r_d_add_what_attention_finds():
     )
     weights = np.exp(x @ x.T)
     weights /= weights.sum(axis=1, keepdims=True)
-    found = mf.simulate(problem).measures[-1].points
-    assert found == pytest.approx(x + 0.25 * weights @ x, abs=1e-14)
+    points = mf.simulate(problem).measures[-1].points
+    assert points == pytest.approx(x + 0.25 * weights @ x, abs=1e-14)
     refused('must be "post"', replace, problem, layers=Layers(placement="pre"))
 
 

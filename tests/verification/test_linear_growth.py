@@ -80,11 +80,11 @@ def test_every_order_of_a_degree_grows_at_the_printed_rate(name, normalized, deg
     problem = mf.Problem(SPACES[name], mf.exponential(5.0), mf.Flow(normalized))
     rate = mf.growth_rates(problem)[degree]
     orders = np.eye(harmonics(name, degree))
-    found = np.array([fitted_rate(problem, degree, 1e-8 * order) for order in orders])
+    values = np.array([fitted_rate(problem, degree, 1e-8 * order) for order in orders])
     # The requirement is 1e-9; DOP853 at 16 steps an e-fold leaves rounding.
     what = f"growth of every order of a degree, {name}, relative"
-    verified("exact solutions", what, found / rate - 1, 1e-14)
-    paper = found * (1.0 if normalized else np.exp(5.0))
+    verified("exact solutions", what, values / rate - 1, 1e-14)
+    paper = values * (1.0 if normalized else np.exp(5.0))
     what = f"growth of degrees 2 to 4 as printed, {name}, relative"
     verified("exact solutions", what, paper / PRINTED[name, normalized, degree] - 1, 1e-8)
 
@@ -105,8 +105,8 @@ def test_any_shape_of_a_degree_grows_at_one_rate(name, beta, flow, degree, verif
         degree = mf.dominant_degree(problem) or 1
         what = f"growth of the dominant degree, beta = -3 to 100, {name}, relative"
     amplitudes = np.random.default_rng(degree).normal(size=harmonics(name, degree))
-    found = fitted_rate(problem, degree, 3e-9 * amplitudes)
-    verified("exact solutions", what, found / mf.growth_rates(problem)[degree] - 1, 1e-14)
+    rate = fitted_rate(problem, degree, 3e-9 * amplitudes)
+    verified("exact solutions", what, rate / mf.growth_rates(problem)[degree] - 1, 1e-14)
 
 
 @pytest.mark.parametrize("mode, ratio", [(1, 0.989949), (2, 0.960402), (3, 0.913117)])
@@ -126,8 +126,8 @@ def test_default_run_resolves_a_perturbation_below_its_tolerance(flow, mode):
     rate = mf.growth_rates(problem)[mode]
     run = mf.simulate(problem, until=4.0 / abs(rate), save=[0.0, 1.0 / abs(rate), 4.0 / abs(rate)])
     sizes = np.abs(run.moments[:, mode])
-    found = np.log(sizes[1:] / sizes[:-1]) / np.diff(run.time)
-    np.testing.assert_allclose(found, rate, rtol=2e-9)
+    result = np.log(sizes[1:] / sizes[:-1]) / np.diff(run.time)
+    np.testing.assert_allclose(result, rate, rtol=2e-9)
 
 
 @pytest.mark.slow

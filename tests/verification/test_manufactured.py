@@ -50,7 +50,7 @@ def bumps(time: float, d: int) -> list[Bump]:
     first, second = frames[0][:, 0], frames[0][:, 1]
     tilted = np.roll(np.eye(d)[0], 1) * 0.6 + 0.8 * np.eye(d)[0]
     other = np.array([-tilted[1], tilted[0], *tilted[2:]])
-    made = []
+    result = []
     for mass, a, b, speed, start, kappa in (
         (0.6, first, second, 0.7, 0.3, 1.6),
         (0.4, tilted, other, -0.4, 2.1, 2.2),
@@ -58,8 +58,8 @@ def bumps(time: float, d: int) -> list[Bump]:
         angle = start + speed * time
         c, s = np.cos(angle), np.sin(angle)
         width, rate = kappa + 0.4 * np.sin(time + start), 0.4 * np.cos(time + start)
-        made.append(Bump(mass, c * a + s * b, speed * (c * b - s * a), width, rate))
-    return made
+        result.append(Bump(mass, c * a + s * b, speed * (c * b - s * a), width, rate))
+    return result
 
 
 def bessel(m: int, radius: np.ndarray, d: int) -> np.ndarray:
@@ -149,13 +149,13 @@ def test_right_hand_side_of_the_bumps_is_the_closed_form(
     # The quotient of a normalised flow is formed on a grid for degree 64; the mass is exact.
     state = problem.manifold.resize(coefficients(solution(0.4, x), FULL[name]), 64)
     carrier = held(problem, state)
-    found = problem.manifold.resize(carrier.rhs(0.4, carrier.state), FULL[name])
+    result = problem.manifold.resize(carrier.rhs(0.4, carrier.state), FULL[name])
     expected = coefficients(terms(0.4, x, problem)[1], FULL[name])
     size = np.abs(expected).max()
     assert size > 5e-4
     # The rounding of a coefficient, 1e-15 by SciPy's harmonics, times D L (L + 1) = 210.
     what = f"coefficients of -div(f v) + D Laplacian f, two moving bumps, {name}"
-    verified(SECTION, what, found - expected, 4e-13)
+    verified(SECTION, what, result - expected, 4e-13)
 
 
 def errors_after(

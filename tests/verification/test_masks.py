@@ -24,14 +24,14 @@ def at(problem: mf.Problem, until: float) -> np.ndarray:
 def test_velocities_of_a_general_head():
     """A transposed score, or a token that sees those behind it, would go unnoticed in B = V = 1."""
     # Reference: sums over j <= k by hand in 16 digits, equal weights.
-    felt = heads_interaction(causal(mf.Sphere()))
+    field = heads_interaction(causal(mf.Sphere()))
     expected = [
         [0.0205812917, 0.1410602706628, -0.0259376110985],
         [0.2088190220882, 0.3096934054615, -0.5008083155052],
         [-0.130288607004, 0.0074772932446, 0.0769733735467],
         [-0.1765491167928, -0.252311564342, 0.40715764578],
     ]
-    velocity = ordered_velocity(felt, TOKENS_3, None, far=False)
+    velocity = ordered_velocity(field, TOKENS_3, None, far=False)
     np.testing.assert_allclose(velocity, expected, rtol=0, atol=5e-11)
 
 
@@ -47,11 +47,11 @@ def test_running_moments_are_sums_over_pairs(space, mask, rate, normalization):
         mf.Head(),
     ]
     of = mf.Attention(heads, normalization, beta=6.0, mask=mask, alibi_rate=rate)
-    felt = heads_interaction(mf.Problem(space, of))
+    field = heads_interaction(mf.Problem(space, of))
     points = space.random_points(FEW + 100, np.random.default_rng(5))
-    pairs = space.project(points, felt.output(space.vectors(points), None))
+    pairs = space.project(points, field.output(space.vectors(points), None))
     np.testing.assert_allclose(
-        ordered_velocity(felt, points, None, far=False), pairs, rtol=0, atol=1e-14
+        ordered_velocity(field, points, None, far=False), pairs, rtol=0, atol=1e-14
     )
 
 
@@ -59,12 +59,12 @@ def test_first_tokens_follow_closed_forms():
     """Token 1 follows e^{tV} x; with V = 1 token 2 has c' = (1 - c^2) / (1 + e^{b (1 - c)})."""
     # c(2) = 0.5791953369111 from c = 0 at beta = 1: the time as function of c has exponential
     # integrals (two equal tokens, at half the rate of the unmasked pair).
-    found = at(causal(mf.Sphere(), law=mf.from_points(TOKENS_3)), 1.0)
+    result = at(causal(mf.Sphere(), law=mf.from_points(TOKENS_3)), 1.0)
     np.testing.assert_allclose(
-        found[1], [-0.1388054038369, 0.9901045757420, -0.0206395000107], rtol=0, atol=1e-10
+        result[1], [-0.1388054038369, 0.9901045757420, -0.0206395000107], rtol=0, atol=1e-10
     )
     np.testing.assert_allclose(
-        found[3], [0.4291511491233, -0.8881059347618, 0.1646120890066], rtol=0, atol=1e-10
+        result[3], [0.4291511491233, -0.8881059347618, 0.1646120890066], rtol=0, atol=1e-10
     )
     plane = at(causal(mf.Sphere(5), mf.Head(), 1.0, mf.from_points(np.eye(5)[:2])), 2.0)
     np.testing.assert_array_equal(plane[0], np.eye(5)[0])
@@ -76,9 +76,9 @@ def test_a_prefix_evolves_as_if_the_rest_did_not_exist(space):
     """Masks that leak would let later tokens move earlier ones."""
     points = space.random_points(12, np.random.default_rng(2))
     head = mf.Head(score=np.diag(np.linspace(1.0, -0.5, space.ambient)))
-    felt = heads_interaction(causal(space, head))
-    whole = ordered_velocity(felt, points, None, far=True)
-    part = ordered_velocity(felt, points[:7], None, far=True)
+    field = heads_interaction(causal(space, head))
+    whole = ordered_velocity(field, points, None, far=True)
+    part = ordered_velocity(field, points[:7], None, far=True)
     np.testing.assert_allclose(whole[:7], part, rtol=0, atol=1e-15)
 
 
@@ -89,8 +89,8 @@ def test_all_tokens_come_to_the_first(seed):
     rng = np.random.default_rng(seed)
     points = mf.Sphere(4).random_points(6, rng)
     head = mf.Head(score=rng.normal(size=(4, 4)))
-    found = at(causal(mf.Sphere(4), head, 1.0, mf.from_points(points)), 400.0)
-    np.testing.assert_allclose(found, np.tile(points[0], (6, 1)), rtol=0, atol=1e-4)
+    result = at(causal(mf.Sphere(4), head, 1.0, mf.from_points(points)), 400.0)
+    np.testing.assert_allclose(result, np.tile(points[0], (6, 1)), rtol=0, atol=1e-4)
 
 
 @pytest.mark.slow

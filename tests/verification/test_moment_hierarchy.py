@@ -50,8 +50,8 @@ def random_density(seed: int) -> np.ndarray:
     return c
 
 
-def relative(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    return (found - expected) / np.abs(expected).max()
+def relative(result: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    return (result - expected) / np.abs(expected).max()
 
 
 @each("beta", BETAS, strength=[1.0, -0.5])
@@ -79,12 +79,12 @@ def test_particles_satisfy_the_hierarchy(beta, weighted, count, verified):
     velocity = particles(problem, measure).rhs(0.0, measure.points)
     degree, reach = 20, problem.kernel_degree
     waves = np.exp(-1j * np.outer(np.arange(degree + reach + 1), angles))
-    found = -1j * np.arange(degree + 1) * (waves[: degree + 1] @ (mass * velocity))
+    result = -1j * np.arange(degree + 1) * (waves[: degree + 1] @ (mass * velocity))
     expected = hierarchy(waves @ mass, beta, degree, reach)
     # One token feels nothing; several feel something of the size of c_k |v| at least.
     size = max(np.abs(expected).max(), degree * 1e-2)
     what = "moment hierarchy of particles, circle, relative"
-    verified("exact solutions", what, (found - expected) / size, RELATIVE)
+    verified("exact solutions", what, (result - expected) / size, RELATIVE)
 
 
 @each("beta", BETAS, strength=[1.0, -1.0])
@@ -123,7 +123,7 @@ def test_own_kernel_moves_like_the_exponential(verified):
 def test_hierarchy_itself_holds_for_kuramoto():
     """The oracle first: beta = 0 gives c_k' = (k/2)(c_1 c_{k-1} - conj(c_1) c_{k+1})."""
     c = random_density(1)
-    found = hierarchy(c, 0.0, 5, 3)
+    result = hierarchy(c, 0.0, 5, 3)
     for k in range(1, 6):
         expected = 0.5 * k * (c[1] * c[k - 1] - np.conj(c[1]) * c[k + 1])
-        assert found[k] == pytest.approx(expected, rel=1e-14)
+        assert result[k] == pytest.approx(expected, rel=1e-14)

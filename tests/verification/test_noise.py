@@ -58,13 +58,13 @@ def assert_heat(problem: mf.Problem, until: float, verified: Callable) -> None:
     degree = space.degree_of(first.measure.coefficients)
     exponents = diffusivity * laplacian_eigenvalues(space.dimension, degree)
     for snapshot in later:
-        found = space.resize(snapshot.measure.coefficients, degree)
+        coefficients = space.resize(snapshot.measure.coefficients, degree)
         decay = np.exp(-exponents * snapshot.time)
         expected = space.convolve(decay, first.measure.coefficients)
         # e^{-x} is known to x eps, and every step adds a rounding.
         share = space.convolve(10.0 * EPS * (1.0 + exponents * snapshot.time), np.abs(expected))
         what = f"decay like heat, {space.name}, in units of what rounding allows"
-        verified("exact solutions", what, (found - expected) / (share.real + 1e-290), 1.0)
+        verified("exact solutions", what, (coefficients - expected) / (share.real + 1e-290), 1.0)
 
 
 @each(
@@ -116,9 +116,9 @@ def test_small_modes_grow_at_their_rates(name, flow, degree, verified):
     carried = before != 0
     carried[0] = False
     assert carried.sum() == (degree + 1 if name == "sphere" else 1)
-    found = np.log(after[carried] / before[carried]) / last.time
+    result = np.log(after[carried] / before[carried]) / last.time
     what = f"growth of small modes with diffusion, {name}, relative"
-    verified("exact solutions", what, found / rate - 1, 2e-11)
+    verified("exact solutions", what, result / rate - 1, 2e-11)
 
 
 @pytest.mark.slow
@@ -151,14 +151,14 @@ def test_mass_is_exactly_one_and_the_energy_balances(name, flow, verified):
     middle, h = 0.3, 0.07
     passed = snapshots(problem, list(middle + h * np.arange(-4, 5)))
     assert all(s.measure.coefficients[0] == 1.0 for s in passed)
-    found = passed[4].diagnostics
-    assert found["energy_rate"] == pytest.approx(found["energy_dissipation"], rel=1e-10)
+    diagnostics = passed[4].diagnostics
+    assert diagnostics["energy_rate"] == pytest.approx(diagnostics["energy_dissipation"], rel=1e-10)
     w = problem.kernel.potential_multipliers(problem.manifold.dimension, problem.kernel_degree)
     space = problem.manifold
     energies = [0.5 * space.inner(space.convolve(w, s.moments), s.moments) for s in passed]
     slope = np.array([3, -32, 168, -672, 0, 672, -168, 32, -3]) @ energies / (840 * h)
     what = f"slope of the energy in time with diffusion, {name}, relative"
-    verified("invariants", what, slope / found["energy_rate"] - 1, 1e-8)
+    verified("invariants", what, slope / diagnostics["energy_rate"] - 1, 1e-8)
 
 
 @pytest.mark.slow

@@ -94,8 +94,8 @@ def test_density_follows_an_independent_code(beta, flow, diffusivity, until, ver
     # The oracle is resolved, and the solution has moved.
     assert np.abs(own.y[-3:, -1]).max() < 1e-12
     assert np.abs(own.y[:, -1] - start).max() > 0.05
-    found = run(posed(beta, flow, diffusivity), times, 1e-12)
-    for snapshot, expected in zip(found, own.y.T, strict=True):
+    result = run(posed(beta, flow, diffusivity), times, 1e-12)
+    for snapshot, expected in zip(result, own.y.T, strict=True):
         moments = CIRCLE.resize(snapshot.measure.coefficients, MODES)
         what = "density with diffusion against a Fourier code of its own, circle"
         verified("independent methods", what, moments - expected, 2e-11)
@@ -110,10 +110,10 @@ def test_right_hand_side_is_that_of_the_independent_code(beta, flow, diffusivity
     carrier = represent(problem, Options("density"))
     start = CIRCLE.resize(ASYMMETRIC, MODES)
     expected = fourier_code(beta, *FLOWS[flow], diffusivity)(0.0, start)
-    found = CIRCLE.resize(carrier.rhs(0.0, carrier.state), MODES)
+    coefficients = CIRCLE.resize(carrier.rhs(0.0, carrier.state), MODES)
     # The sums of the code round by 1e-16, times k.
     what = "right-hand side with diffusion by a Fourier code of its own, circle"
-    verified("independent methods", what, found - expected, MODES * 1e-16)
+    verified("independent methods", what, coefficients - expected, MODES * 1e-16)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_runs_end_in_the_stationary_states_of_newtons_method(beta, normalized, s
     """Moments to 1e-11 at a tolerance of 1e-8: fixed points of a step are stationary exactly."""
     problem = ordered(beta, normalized, share, mf.von_mises_fisher(3.0))
     state = stationary_state(problem)
-    rotation, leading = (found.rate for found in state.growth_rates(2))
+    rotation, leading = (result.rate for result in state.growth_rates(2))
     assert abs(rotation) < 1e-11 and leading < -1e-3
     end = run(problem, [26.0 / -leading], 1e-8)[0].measure.moments(MODES)
     what = "runs end in the stationary states of Newton's method, circle"

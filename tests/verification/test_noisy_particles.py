@@ -25,7 +25,7 @@ def deviations(problem: mf.Problem, tokens: int, until: float, seed: int) -> np.
     """Low moments of a system minus the density's, in standard errors of independent tokens."""
     options = {"until": until, "save": [until]}
     exact = mf.simulate(problem, **options).measures[0]
-    found = mf.simulate(
+    run = mf.simulate(
         problem, representation="particles", tokens=tokens, step=0.05, seed=seed, **options
     )
     space, rng = problem.manifold, np.random.default_rng(1)
@@ -38,7 +38,7 @@ def deviations(problem: mf.Problem, tokens: int, until: float, seed: int) -> np.
         values = grid.to_nodal(space.resize(field, grid.max_degree))
         mean = mass @ values
         error = np.sqrt(mass @ (values - mean) ** 2 / tokens)
-        points = found.measures[0].points
+        points = run.measures[0].points
         result.append((space.evaluate(field, points).mean() - mean) / error)
     return np.array(result)
 
@@ -60,10 +60,10 @@ def test_noisy_tokens_follow_the_density(name, beta, flow, tokens, verified):
     # by one e-fold, where a wrong D shows best: 5 % of it at 400,000 tokens.
     problem = posed(name, beta, flow)
     assert mf.growth_rate_max(problem) < 0
-    found = deviations(problem, tokens, 2.0 / problem.manifold.dimension, seed=3)
+    result = deviations(problem, tokens, 2.0 / problem.manifold.dimension, seed=3)
     what = f"noisy tokens against the density, {name}, in standard errors"
-    verified("statistics", what, found, 4.0)
-    assert np.abs(found).max() > 0.2
+    verified("statistics", what, result, 4.0)
+    assert np.abs(result).max() > 0.2
 
 
 @pytest.mark.slow

@@ -295,9 +295,9 @@ def cells(mask: mf.Bias | mf.Window, count: int) -> np.ndarray:
                 w = np.exp(mask.function(u))
             elif abs(s - 0.5 * (first + last)) > mask.width:
                 w = float(last <= mask.globals)
-            seen = last <= s or not mask.causal
+            visible = last <= s or not mask.causal
             j = int(0.5 * (first + last) * count)
-            matrix[i, j] += seen * 0.5 * (last - first) * (weights * w).sum()
+            matrix[i, j] += visible * 0.5 * (last - first) * (weights * w).sum()
     return matrix
 
 
@@ -334,7 +334,7 @@ def test_rows_of_cells_are_reference_rows(mask, row, expected):
 def test_labels_see_integrals_to_rounding(mask, corners):
     """Jumps of a window, corners of a bias or the union with globals would be smoothed over."""
     labels = mf.Problem(mf.Circle(), mf.Attention(beta=1.0, mask=mask)).labels(120)
-    seen, mean = labels.matrix @ np.cos(7.0 * labels.values), labels.weights @ labels.values**6
+    values, mean = labels.matrix @ np.cos(7.0 * labels.values), labels.weights @ labels.values**6
     assert mean == pytest.approx(1.0 / 7.0, rel=1e-13)
     nodes, weights = np.polynomial.legendre.leggauss(100)
     for i in (0, 9, 30, 63, 119):
@@ -348,7 +348,7 @@ def test_labels_see_integrals_to_rounding(mask, corners):
         else:
             w = (np.abs(s - t) < mask.width) | (t < mask.globals)
         w = half * weights * w * ((t <= s) | (not mask.causal))
-        assert seen[i] == pytest.approx((w * np.cos(7.0 * t)).sum() / w.sum(), abs=1e-13)
+        assert values[i] == pytest.approx((w * np.cos(7.0 * t)).sum() / w.sum(), abs=1e-13)
 
 
 def test_labels_of_causal_alibi_are_those_of_the_bias():
@@ -530,8 +530,8 @@ def test_labelled_densities_of_the_circle_reach_reference_states(name):
     options, until, *expected = CIRCLE[name]
     run = labelled(mf.Circle(), twist, 8, until, **options)
     parts = run.measures[-1].parts
-    found = [parts.mean(axis=0), parts[0], parts[-1]]
-    np.testing.assert_allclose([each[1:4] for each in found], expected, rtol=0, atol=1e-10)
+    result = [parts.mean(axis=0), parts[0], parts[-1]]
+    np.testing.assert_allclose([each[1:4] for each in result], expected, rtol=0, atol=1e-10)
 
 
 def means(run: mf.Run, function) -> np.ndarray:
@@ -619,8 +619,8 @@ def test_labelled_densities_of_the_sphere_reach_reference_states(name):
     """Heads with matrices would see another measure than each label does."""
     options, expected = SPHERICAL[name]
     run = labelled(mf.Sphere(), spherical, 3, 0.5, beta=3.0, **options)
-    found = [means(run, lambda x, a=a: x[:, a]) for a in range(3)]
-    np.testing.assert_allclose(np.transpose(found), expected, rtol=0, atol=1e-8)
+    result = [means(run, lambda x, a=a: x[:, a]) for a in range(3)]
+    np.testing.assert_allclose(np.transpose(result), expected, rtol=0, atol=1e-8)
 
 
 LIMITS = {
@@ -807,11 +807,11 @@ def test_modes_of_positions_grow_at_their_rates(mode):
 def test_tokens_collapse_at_the_gap(options, expected):
     """The last of a cluster would decay otherwise than e^{-(1 - kappa_1) t / (1 + c)}."""
     problem = mf.Problem(mf.Circle(), mf.Attention(beta=2.0, **options))
-    felt, h = heads_interaction(problem), 1e-6
+    field, h = heads_interaction(problem), 1e-6
 
     def velocity(angles):
         x = mf.Circle().vectors(angles)
-        return mf.Circle().project(angles, felt.output(x, None))
+        return mf.Circle().project(angles, field.output(x, None))
 
     slopes = [(velocity(h * e) - velocity(-h * e)) / (2 * h) for e in np.eye(8)]
     rates = np.sort(-np.linalg.eigvals(np.transpose(slopes)).real)
@@ -833,8 +833,8 @@ def test_symmetric_weights_climb_and_conserve():
         ({"normalization": "none"}, 1.0, 0.001059750347),
     ):
         attention = mf.Attention(beta=3.0, mask=mf.Bias(gaussian(0.25)), **options)
-        felt = heads_interaction(mf.Problem(mf.Sphere(), attention))
-        v = mf.Sphere().project(x, felt.output(x, None))
+        field = heads_interaction(mf.Problem(mf.Sphere(), attention))
+        v = mf.Sphere().project(x, field.output(x, None))
         assert (rows * factor * (v**2).sum(axis=1)).mean() == pytest.approx(expected, abs=1e-12)
     turned = (rows[:, None] * np.cross(x, v)).mean(axis=0)
     np.testing.assert_allclose(turned, 0.0, atol=1e-16)
@@ -966,8 +966,8 @@ def test_repulsion_makes_patterns_of_positions():
     overlap = np.clip(0.2 * 25 + 0.5 - np.abs(u) * 25, 0.0, 1.0)
     options = {"beta": 5.0, "heads": [mf.Head(value=-1.0)]}
     for wave, rate in ((3, 0.101348792620), (4, 0.118100988346)):
-        found = wave_rate(dict(options), 25, 3, wave, overlap)
-        assert found == pytest.approx(rate, abs=1e-10)
+        result = wave_rate(dict(options), 25, 3, wave, overlap)
+        assert result == pytest.approx(rate, abs=1e-10)
 
 
 def test_noise_damps_modes_of_positions():
@@ -1031,10 +1031,10 @@ def test_profiles_about_a_stationary_measure_grow_as_the_operator_has_it():
     rates = []
     for number in (0, 1):
         share, profile = kappa.real[order[number]], profiles[:, order[number]].real
-        found = mf.linear_operator(problem, about=about, position_average=share)
-        rates.append(found.growth_rate_max)
-        mode = found.modes[0, 0]
-        space, degree = problem.manifold, found.degree
+        operator = mf.linear_operator(problem, about=about, position_average=share)
+        rates.append(operator.growth_rate_max)
+        mode = operator.modes[0, 0]
+        space, degree = problem.manifold, operator.degree
         f = space.resize(about.coefficients, degree)
         parts = f + 1e-7 * profile[:, None] * space.resize(mode, degree) / np.abs(mode).max()
         run = mf.simulate(
@@ -1044,7 +1044,7 @@ def test_profiles_about_a_stationary_measure_grow_as_the_operator_has_it():
             np.array([space.resize(part, degree) for part in m.parts]) - f for m in run.measures
         )
         grown = np.vdot(start, end).real / np.vdot(start, start).real
-        assert np.log(grown) == pytest.approx(found.growth_rate_max, abs=1e-5)
+        assert np.log(grown) == pytest.approx(operator.growth_rate_max, abs=1e-5)
     # A rotation of all positions together is neutral; one that differs between them decays.
     assert abs(rates[0]) < 1e-7 and rates[1] < -0.01
 
@@ -1055,8 +1055,8 @@ def test_operators_of_profiles_about_uniform_are_modes_of_positions():
     modes = mf.position_modes(problem, 3, 40)
     kappa = np.sort(np.linalg.eigvals(problem.labels(40).matrix).real)[::-1]
     for number in range(3):
-        found = mf.linear_operator(problem, position_average=kappa[number])
-        assert np.abs(found.eigenvalues - modes.eigenvalues[number]).min() < 1e-10
+        operator = mf.linear_operator(problem, position_average=kappa[number])
+        assert np.abs(operator.eigenvalues - modes.eigenvalues[number]).min() < 1e-10
     with pytest.raises(ValueError, match="position_average is of attention with a mask"):
         mf.linear_operator(mf.Problem(mf.Circle(), mf.Attention(beta=5.0)), position_average=0.5)
     with pytest.raises(ValueError, match="mf.position_modes has growth by mode of position"):
@@ -1069,9 +1069,9 @@ def test_rotary_embeddings_conserve_and_climb():
     attention = mf.Attention(
         [mf.Head()], "none", beta=2.0, mask=mf.Bias(gaussian(0.25)), rotary=mf.Rotary(3.0)
     )
-    felt = heads_interaction(mf.Problem(mf.Circle(), attention))
+    field = heads_interaction(mf.Problem(mf.Circle(), attention))
     rows = np.exp(gaussian(0.25)(middles(8))).mean(axis=1)
-    v = mf.Circle().project(angles, felt.output(mf.Circle().vectors(angles), None))
+    v = mf.Circle().project(angles, field.output(mf.Circle().vectors(angles), None))
     assert abs((rows * v).mean()) < 1e-16
     assert (rows * v**2).mean() == pytest.approx(0.000342035941, abs=1e-12)
 

@@ -32,8 +32,8 @@ def increments(seed: int, steps: int, time: float, d: int, blocks: int) -> np.nd
 
 @pytest.fixture
 def on_path(monkeypatch):
-    def make(given: np.ndarray, **options) -> RandomValues:
-        path = np.concatenate([np.zeros_like(given[:1]), np.cumsum(given, axis=0)])
+    def make(arguments: np.ndarray, **options) -> RandomValues:
+        path = np.concatenate([np.zeros_like(arguments[:1]), np.cumsum(arguments, axis=0)])
         monkeypatch.setattr(RandomValues, "paths", lambda values, d: path[:, None])
         return mf.RandomValues([HEAD], **options)
 
@@ -51,7 +51,7 @@ def final(problem: mf.Problem, until: float, **options) -> np.ndarray:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "law, given, last",
+    "law, options, last",
     [
         (
             LAW3,
@@ -70,10 +70,10 @@ def final(problem: mf.Problem, until: float, **options) -> np.ndarray:
         ),
     ],
 )
-def test_layers_follow_a_given_path(on_path, law, given, last):
+def test_layers_follow_a_given_path(on_path, law, options, last):
     """X <- N(x + dW m), by another code on the same path."""
     last, space = table(last), mf.Circle() if law is LAW2 else mf.Sphere()
-    values = on_path(increments(*given), depth=2.0)
+    values = on_path(increments(*options), depth=2.0)
     problem = mf.Problem(space, values, initial=law, layers=mf.Layers(step=0.01))
     np.testing.assert_allclose(final(problem, 200), last, rtol=0, atol=2e-12)
 
@@ -85,8 +85,8 @@ def test_smooth_paths_move_tokens_as_another_code(on_path):
         "0.7861185093 0.5833931018 0.2041327463 | 0.3513114280 0.9311983535 -0.0972106324 |"
         "-0.8472056662 -0.5298599925 -0.0386127893 | -0.0140246517 -0.9938952834 0.1094325128"
     )
-    given = increments(20261123, 12800, 2.0, 3, 200)
-    values = on_path(given, depth=2.0, step=0.01, interpretation="stratonovich")
+    noise = increments(20261123, 12800, 2.0, 3, 200)
+    values = on_path(noise, depth=2.0, step=0.01, interpretation="stratonovich")
     problem = mf.Problem(mf.Sphere(), values, initial=LAW3)
     np.testing.assert_allclose(final(problem, 2.0), last, rtol=0, atol=2e-9)
 
@@ -109,8 +109,8 @@ def test_smooth_paths_move_a_density_as_other_codes(on_path, carrier):
 @pytest.mark.slow
 def test_smooth_paths_move_a_density_on_the_sphere(on_path):
     """Moments from two sets of Lagrangian nodes of another code."""
-    given = increments(32, 10, 0.5, 3, 10)
-    values = on_path(given, depth=0.5, step=0.05, interpretation="stratonovich")
+    noise = increments(32, 10, 0.5, 3, 10)
+    values = on_path(noise, depth=0.5, step=0.05, interpretation="stratonovich")
     # 1 + 0.3 x_3 + 0.2 x_1 x_2 - 0.25 (x_2^2 - 1/3).
     law = mf.from_function(
         lambda x: 1 + 0.3 * x[:, 2] + 0.2 * x[:, 0] * x[:, 1] - 0.25 * (x[:, 1] ** 2 - 1 / 3)
@@ -222,13 +222,13 @@ def test_both_forms_of_layers_come_nearer_on_finer_steps(on_path):
     """Layers, and smooth paths with their drift, are one limit; without it they stay apart."""
     apart = {}
     for steps in (50, 800):
-        given, h = increments(20261123, 12800, 2.0, 3, steps), 2.0 / steps
+        noise, h = increments(20261123, 12800, 2.0, 3, steps), 2.0 / steps
         ends = []
         for options in ({"layers": mf.Layers(step=h)}, {}):
-            values = on_path(given, depth=2.0, step=h)
+            values = on_path(noise, depth=2.0, step=h)
             problem = mf.Problem(mf.Sphere(), values, initial=LAW3, **options)
             ends.append(final(problem, steps if options else 2.0))
-        values = on_path(given, depth=2.0, step=h, interpretation="stratonovich")
+        values = on_path(noise, depth=2.0, step=h, interpretation="stratonovich")
         ends.append(final(mf.Problem(mf.Sphere(), values, initial=LAW3), 2.0))
         apart[steps] = [abs(each - ends[0]).max() for each in ends[1:]]
     assert apart[800][0] < 0.5 * apart[50][0]
@@ -238,9 +238,9 @@ def test_both_forms_of_layers_come_nearer_on_finer_steps(on_path):
 @pytest.mark.slow
 def test_cross_ratio_is_kept_without_scores(on_path):
     """At beta = 0 smooth paths move the circle by Moebius maps."""
-    given = increments(5, 6400, 2.0, 2, 200)
+    noise = increments(5, 6400, 2.0, 2, 200)
     values = replace(
-        on_path(given, depth=2.0, step=0.01, interpretation="stratonovich"),
+        on_path(noise, depth=2.0, step=0.01, interpretation="stratonovich"),
         heads=[mf.Head(score=0.0, beta=1.0)],
     )
     x = final(mf.Problem(mf.Circle(), values, initial=LAW2), 2.0)
@@ -383,7 +383,7 @@ class Turn:
 
     is_steady = True
 
-    def field(self, seen, x, time):
+    def field(self, records, x, time):
         return (time < 0.25) * x @ np.array([[0.0, 1, 0], [-1, 0, 0], [0, 0, 0]])
 
     def vectors(self):
@@ -628,13 +628,13 @@ def test_drift_in_blocks_of_pairs_is_that_of_all_at_once(monkeypatch, normalizat
     """At the points themselves, and elsewhere."""
     heads = [mf.Head(beta=2.0), mf.Head(beta=1.0, score=np.arange(9.0).reshape(3, 3) / 9)]
     drift = ItoDrift(mf.Attention(heads, normalization=normalization), 2.0)
-    seen = Seen(TOK3, MASS3)
+    records = Seen(TOK3, MASS3)
     others = np.concatenate([TOK3, -TOK3[:, [1, 2, 0]]])
     for x in (TOK3, others, others[4:5]):
-        whole = (*drift.field(seen, x, 0.0), drift.vectors(seen, x))
+        whole = (*drift.field(records, x, 0.0), drift.vectors(records, x))
         with monkeypatch.context() as patch:
             patch.setattr("meanfield.terms.random_values._PAIRS", 12)
-            parts = (*drift.field(seen, x, 0.0), drift.vectors(seen, x))
+            parts = (*drift.field(records, x, 0.0), drift.vectors(records, x))
         for one, other in zip(whole, parts, strict=True):
             np.testing.assert_allclose(other, one, rtol=0, atol=1e-14)
 
@@ -646,8 +646,8 @@ def test_exponents_of_runs_are_those_of_the_law(d, beta, side):
     laws, start = mf.papers.random_layers, np.eye(d)[[0, 0]]
     start[1, :2] = side * np.cos(1e-6), np.sin(1e-6)
     ends = laws.sample_layers(start, beta, layers=50, runs=8192, time=2.0, seed=1)
-    found, error = laws.lyapunov_exponent(start, ends, 2.0)
-    assert abs(found - laws.overlap_exponents(d, beta)[0 if side > 0 else 1] / 2) < 3 * error
+    result, error = laws.lyapunov_exponent(start, ends, 2.0)
+    assert abs(result - laws.overlap_exponents(d, beta)[0 if side > 0 else 1] / 2) < 3 * error
 
 
 @pytest.mark.slow
@@ -656,8 +656,8 @@ def test_mean_overlap_of_runs_is_that_of_the_law(d, beta):
     """Three standard errors: layers of this step add less than one."""
     laws = mf.papers.random_layers
     ends = laws.sample_layers(np.eye(d)[:2], beta, layers=100, runs=8192, seed=2)
-    found, error = laws.overlap_statistics(ends)
-    assert abs(found - laws.mean_overlap(d, beta, 1.0)) < 3 * error
+    result, error = laws.overlap_statistics(ends)
+    assert abs(result - laws.mean_overlap(d, beta, 1.0)) < 3 * error
 
 
 def test_statistics_of_runs_are_their_sums():
@@ -674,12 +674,12 @@ def test_statistics_of_runs_are_their_sums():
 
     logs = np.log([size(x) / size(start) for x in ends])
     overlaps = np.array([np.mean([x[i] @ x[j] for i, j in pairs]) for x in ends])
-    for found, each in (
+    for result, each in (
         (laws.lyapunov_exponent(start, ends, 0.5), logs / 0.5),
         (laws.overlap_statistics(ends), overlaps),
     ):
         expected = each.mean(), each.std(ddof=1) / np.sqrt(5)
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        np.testing.assert_allclose(result, expected, rtol=1e-9)
 
 
 PAIR = np.array([[[1.0, 0.0], [0.6, 0.8]]])

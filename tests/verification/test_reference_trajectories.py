@@ -60,8 +60,8 @@ def test_asymmetric_run_equals_the_table(normalized, time, is_default, verified)
     )
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(normalized), law)
     # At t = 0.2 the tail at degree 4096 is 4e-12: resolved for a tolerance above that.
-    asked = {} if is_default else {"tolerance": 1e-11 if time == 0.2 else 1e-12}
-    run = mf.simulate(problem, until=time, save=[time], unit="paper", **asked)
+    calls = {} if is_default else {"tolerance": 1e-11 if time == 0.2 else 1e-12}
+    run = mf.simulate(problem, until=time, save=[time], unit="paper", **calls)
     expected = np.array(ASYMMETRIC[normalized, time])
     start, bound = ("default tolerance", 2e-9) if is_default else ("asymmetric start", 2e-11)
     what = f"printed complex moments of a nonlinear run, circle, {start}"

@@ -29,9 +29,13 @@ REPORT, MUTATIONS = script("report"), script("mutations")
 
 def line(error: float, **changes: Any) -> dict[str, Any]:
     """A line as `verified` writes it."""
-    made = {"section": "symmetry", "what": "turned density", "error": error, "tolerance": 1e-9}
-    made |= {"test": "tests/verification/test_x.py::test_x", "measured": None, "commit": "1234567"}
-    return made | changes
+    result = {"section": "symmetry", "what": "turned density", "error": error, "tolerance": 1e-9}
+    result |= {
+        "test": "tests/verification/test_x.py::test_x",
+        "measured": None,
+        "commit": "1234567",
+    }
+    return result | changes
 
 
 def lines_of(file: Path) -> list[dict[str, Any]]:
@@ -42,10 +46,10 @@ def test_check_is_written_down_with_its_error(verified, tmp_path, monkeypatch):
     """The report would show another error than the one that was checked."""
     monkeypatch.setenv("MEANFIELD_VERIFICATION", str(tmp_path / "lines.jsonl"))
     verified("symmetry", "something", np.array([1e-3, -2e-3j]), 2e-3)
-    (made,) = lines_of(tmp_path / "lines.jsonl")
-    assert (made["error"], made["tolerance"], made["section"]) == (2e-3, 2e-3, "symmetry")
+    (result,) = lines_of(tmp_path / "lines.jsonl")
+    assert (result["error"], result["tolerance"], result["section"]) == (2e-3, 2e-3, "symmetry")
     own = "tests/verification/test_report.py::test_check_is_written_down_with_its_error"
-    assert made["test"] == own
+    assert result["test"] == own
 
 
 @pytest.mark.parametrize("error", [1.1e-9, np.nan, np.inf])
@@ -56,8 +60,8 @@ def test_check_fails_above_its_tolerance_and_is_written_down(
     monkeypatch.setenv("MEANFIELD_VERIFICATION", str(tmp_path / "lines.jsonl"))
     with pytest.raises(AssertionError, match="turned density: error .*, tolerance 1e-09"):
         verified("symmetry", "turned density", np.array([0.0, error]), 1e-9)
-    (made,) = lines_of(tmp_path / "lines.jsonl")
-    (check,) = REPORT.checks([made], "symmetry")
+    (result,) = lines_of(tmp_path / "lines.jsonl")
+    (check,) = REPORT.checks([result], "symmetry")
     assert not check.passed
 
 
@@ -91,17 +95,17 @@ def test_page_has_no_section_of_another_name(tmp_path):
 
 def test_page_names_the_mistakes_that_nobody_saw(tmp_path):
     """The page would promise more than was found."""
-    made = {"section": "mutations", "what": "a sign", "file": "meanfield/x.py"}
-    seen, unseen = (made | {"caught": c, "by": "test_x" * c} for c in (True, False))
-    text = REPORT.page([line(0.0), seen, unseen], tmp_path)
+    result = {"section": "mutations", "what": "a sign", "file": "meanfield/x.py"}
+    records, unseen = (result | {"caught": c, "by": "test_x" * c} for c in (True, False))
+    text = REPORT.page([line(0.0), records, unseen], tmp_path)
     assert "1 of 2 are caught" in text
     assert "| a sign | `meanfield/x.py` | **nobody** |" in text
 
 
 def test_mistakes_can_be_made():
     """The list would be of code that is gone; a mistake must change a line, and compile."""
-    assert [line for made in MUTATIONS.MUTATIONS for line in MUTATIONS.to_mend(made)] == []
-    assert all(made.text != made.wrong for made in MUTATIONS.MUTATIONS)
+    assert [line for result in MUTATIONS.MUTATIONS for line in MUTATIONS.to_mend(result)] == []
+    assert all(result.text != result.wrong for result in MUTATIONS.MUTATIONS)
 
 
 def test_moved_code_is_named():

@@ -111,11 +111,11 @@ def test_velocities_of_tokens_are_loops(d, rate):
 @pytest.mark.parametrize("space, heads", [(mf.Circle(), [TURNED]), (mf.Sphere(), TWO)])
 def test_series_and_pairs_agree(space, heads):
     """Moments would see another Z than pairs: in velocities, divergences or far rows."""
-    felt = heads_interaction(mf.Problem(space, mf.Attention(heads, beta=3.0, sink=0.2)))
+    field = heads_interaction(mf.Problem(space, mf.Attention(heads, beta=3.0, sink=0.2)))
     x = space.random_points(40, np.random.default_rng(2))
     masses = np.linspace(1.0, 2.0, 40) / np.linspace(1.0, 2.0, 40).sum()
-    series = felt.of_points(x, masses).velocity_and_divergence(x)
-    pairs = felt.pair_velocity_and_divergence(x, masses)
+    series = field.of_points(x, masses).velocity_and_divergence(x)
+    pairs = field.pair_velocity_and_divergence(x, masses)
     np.testing.assert_allclose(series[0], pairs[0], rtol=0, atol=1e-13)
     np.testing.assert_allclose(series[1], pairs[1], rtol=0, atol=1e-12)
 
@@ -124,10 +124,10 @@ def test_series_and_pairs_agree(space, heads):
 def test_running_moments_keep_the_sink(space):
     """More than 3,000 ordered tokens would lose the sink, or weigh it by their number."""
     of = mf.Attention([mf.Head()], beta=4.0, mask="alibi", alibi_rate=30.0, sink=0.4)
-    felt = heads_interaction(mf.Problem(space, of))
+    field = heads_interaction(mf.Problem(space, of))
     x = space.random_points(FEW + 100, np.random.default_rng(5))
-    pairs = space.project(x, felt.output(space.vectors(x), None))
-    running = ordered_velocity(felt, x, None, far=False)
+    pairs = space.project(x, field.output(space.vectors(x), None))
+    running = ordered_velocity(field, x, None, far=False)
     np.testing.assert_allclose(running, pairs, rtol=0, atol=1e-13)
 
 
@@ -227,11 +227,11 @@ def test_transport_is_that_of_the_field(space, heads):
     """The compiled right-hand side of a density would leave the sink out."""
     law = mf.von_mises_fisher(1.0)
     problem = mf.Problem(space, mf.Attention(heads, beta=2.0, sink=0.3), initial=law)
-    felt, grid = interaction_of(problem), space.grid(40)
+    field, grid = interaction_of(problem), space.grid(40)
     density = space.resize(problem.initial_measure().coefficients, 40)
-    flux = felt.of_density(density).on_nodes(grid)[0] * grid.to_nodal(density)
+    flux = field.of_density(density).on_nodes(grid)[0] * grid.to_nodal(density)
     np.testing.assert_allclose(
-        transport(felt, 40)(density, False)[:9], -grid.divergence(flux)[:9], rtol=0, atol=1e-12
+        transport(field, 40)(density, False)[:9], -grid.divergence(flux)[:9], rtol=0, atol=1e-12
     )
 
 
@@ -299,8 +299,8 @@ def test_rows_of_matrices_sum_to_what_the_sink_leaves():
     problem = mf.Problem(mf.Sphere(), mf.Attention(beta=2.0, sink=0.5), initial=mf.from_points(x))
     below = np.exp(2.0 * (x @ x.T) - 2.0).mean(axis=1)
     measure = problem.initial_measure()
-    given = _arguments(problem, measure), _options(problem, measure)
-    rows = attention_matrices(*given[0], **given[1])[0].sum(axis=1)
+    pair = _arguments(problem, measure), _options(problem, measure)
+    rows = attention_matrices(*pair[0], **pair[1])[0].sum(axis=1)
     np.testing.assert_allclose(rows, below / (below + 0.5), rtol=1e-13)
 
 

@@ -76,9 +76,9 @@ def flown(
     sphere = stages[0][1].sphere
 
     def truth(tolerance: float, shift: float) -> list[Array]:
-        begun = disturbed(start, shift)
-        begun = begun._replace(y=unit(begun.y) if sphere else begun.y)
-        ends = core.evolve(stages, begun, times, max(tolerance, least), **how)
+        beginning = disturbed(start, shift)
+        beginning = beginning._replace(y=unit(beginning.y) if sphere else beginning.y)
+        ends = core.evolve(stages, beginning, times, max(tolerance, least), **how)
         return [summary(end, share, axial) for end in ends]
 
     return truth

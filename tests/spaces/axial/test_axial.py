@@ -17,12 +17,12 @@ from meanfield.spaces.maxima import basins, count_maxima, maxima
 def test_transforms_are_orthonormal(d, degree):
     """A lost weight or an overflow would show in what goes to the nodes and back."""
     grid = mf.Axial(d).grid(degree)
-    given = np.random.default_rng(0).standard_normal(degree + 1) + 0j
+    values = np.random.default_rng(0).standard_normal(degree + 1) + 0j
     # Rounding of sums of as many terms, some 1e-13 at 300 degrees.
-    assert grid.to_modal(grid.to_nodal(given)) == pytest.approx(given, abs=2e-12)
+    assert grid.to_modal(grid.to_nodal(values)) == pytest.approx(values, abs=2e-12)
     l = np.arange(degree + 1)
-    laplacian = grid.divergence(grid.gradient(given))
-    assert laplacian == pytest.approx(-l * (l + d - 2.0) * given, rel=1e-10, abs=1e-8)
+    laplacian = grid.divergence(grid.gradient(values))
+    assert laplacian == pytest.approx(-l * (l + d - 2.0) * values, rel=1e-10, abs=1e-8)
 
 
 @pytest.mark.parametrize("d", [2, 3, 8, 1000])
@@ -61,8 +61,8 @@ def test_moments_of_a_density_are_coefficients():
     cells = label_cells(mf.Axial(8), 0.5)
     nodes = mf.Axial(8).moments(cells.points, cells.weights * law.at(cells.points), 12)
     assert nodes == pytest.approx(law.moments(12), abs=1e-13)
-    given = mf.Density(mf.Axial(8), [1.0, 0.1, 0.05])
-    assert mf.Axial(8).unpacked(given.coefficients) == pytest.approx([1.0, 0.1, 0.05], abs=1e-15)
+    density = mf.Density(mf.Axial(8), [1.0, 0.1, 0.05])
+    assert mf.Axial(8).unpacked(density.coefficients) == pytest.approx([1.0, 0.1, 0.05], abs=1e-15)
 
 
 def test_nodes_stand_for_their_density_up_to_the_poles():

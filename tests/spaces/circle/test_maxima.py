@@ -96,10 +96,10 @@ def test_multiple_zero_counts_if_the_sign_changes(power, place):
     slope = np.sin(theta) ** power * (np.sin(theta - 1.0) if power % 2 == 0 else 1.0)
     k = np.arange(33)
     field = np.where(k > 0, np.fft.rfft(slope) / 64 / (1j * np.maximum(k, 1)), 0.0)
-    found = maxima(field)
-    assert len(found) == count_maxima(field[None])[0] == 1
+    result = maxima(field)
+    assert len(result) == count_maxima(field[None])[0] == 1
     # Flat to rounding over 1e-15^(1/9) = 0.02.
-    assert CIRCLE.distance(found, place)[0] < 0.03
+    assert CIRCLE.distance(result, place)[0] < 0.03
 
 
 @pytest.mark.slow
@@ -116,11 +116,11 @@ def test_maxima_are_the_roots_highest_first():
     for field in random_fields(30, 20, seed=2):
         angles = critical_angles(field)
         expected = angles[curvature(field, angles) < 0]
-        found = maxima(field)
+        result = maxima(field)
         # The oracle is good to 1e-9.
-        np.testing.assert_allclose(np.sort(found), expected, atol=1e-8)
-        assert np.all(np.diff(CIRCLE.evaluate(field, found)) <= 0)
-        slope = CIRCLE.gradient(field, found) / curvature(field, found)
+        np.testing.assert_allclose(np.sort(result), expected, atol=1e-8)
+        assert np.all(np.diff(CIRCLE.evaluate(field, result)) <= 0)
+        slope = CIRCLE.gradient(field, result) / curvature(field, result)
         np.testing.assert_allclose(slope, 0.0, atol=1e-12)
 
 

@@ -24,12 +24,12 @@ def smooth(theta: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("length, count", [(10.0, 1), (np.pi, 2), (3.14, 3), (0.1, 63)])
 def test_equal_panels_are_as_long_as_asked_for_at_most(length, count):
     """As few as that takes; the manifold makes them, and makes them again from their bounds."""
-    found = label_cells(mf.Circle(), length)
-    assert len(found.bounds) == count
-    assert np.diff(found.bounds).max() <= length * (1 + 1e-15) or count == 1
-    again = cells_of(mf.Circle(), found.bounds)
-    assert np.array_equal(again.points, found.points)
-    assert np.array_equal(again.weights, found.weights)
+    cells = label_cells(mf.Circle(), length)
+    assert len(cells.bounds) == count
+    assert np.diff(cells.bounds).max() <= length * (1 + 1e-15) or count == 1
+    again = cells_of(mf.Circle(), cells.bounds)
+    assert np.array_equal(again.points, cells.points)
+    assert np.array_equal(again.weights, cells.weights)
 
 
 @pytest.mark.parametrize("k", [0, 1, 7])
@@ -51,24 +51,24 @@ def test_split_panels_hold_the_same_functions():
     assert halves.weights.sum() == pytest.approx(1.0, abs=1e-15)
     carried = carry(smooth(cells.points))
     np.testing.assert_allclose(carried, smooth(halves.points), rtol=0, atol=1e-12)
-    kept = slice(2 * ORDER, 4 * ORDER)
-    assert np.array_equal(carried[kept], smooth(cells.points)[ORDER : 3 * ORDER])
+    rows = slice(2 * ORDER, 4 * ORDER)
+    assert np.array_equal(carried[rows], smooth(cells.points)[ORDER : 3 * ORDER])
 
 
 def test_panels_too_narrow_for_their_halves_stay_whole():
     """Else edges would coincide; the run then says that it is under-resolved."""
     width = 4e-15
     cells = Panels(np.array([[0.0, 3.0], [3.0, 3.0 + width], [3.0 + width, TURN]]))
-    found, _ = cells.split(np.array([False, True, False])[:, None])
-    assert np.array_equal(found.bounds, cells.bounds)
+    result, _ = cells.split(np.array([False, True, False])[:, None])
+    assert np.array_equal(result.bounds, cells.bounds)
 
 
 def test_joined_panels_hold_the_same_functions():
     """Pairs from the left, unequal ones too; what is left over keeps its values."""
     cells = uneven()
-    found = cells.join(np.array([True, True, True, False, True]))
-    assert found is not None
-    joined, carry = found
+    result = cells.join(np.array([True, True, True, False, True]))
+    assert result is not None
+    joined, carry = result
     assert np.array_equal(joined.bounds[:, 0], [0.0, 1.2, 1.6, 3.6])
     carried = carry(smooth(cells.points))
     np.testing.assert_allclose(carried, smooth(joined.points), rtol=0, atol=1e-12)
@@ -78,9 +78,9 @@ def test_joined_panels_hold_the_same_functions():
 def test_joining_carries_the_values_of_the_old_polynomials():
     """A step between two panels is a step at the new nodes: nothing is smoothed unseen."""
     cells = uneven()
-    found = cells.join(np.array([True, True, False, False, False]))
-    assert found is not None
-    joined, carry = found
+    result = cells.join(np.array([True, True, False, False, False]))
+    assert result is not None
+    joined, carry = result
     steps = np.repeat(np.arange(5.0), ORDER)[:, None]
     expected = (joined.points[:ORDER] > 0.4).astype(float)
     np.testing.assert_allclose(carry(steps)[:ORDER, 0], expected, rtol=0, atol=1e-13)
@@ -103,8 +103,8 @@ def test_tails_are_the_last_two_legendre_coefficients():
     x = np.tile(np.polynomial.legendre.leggauss(ORDER)[0], 4)
     values = np.polynomial.legendre.legval(x, np.eye(16)[13])
     values[:ORDER] += np.polynomial.legendre.legval(x[:ORDER], np.eye(16)[15] - 3 * np.eye(16)[14])
-    found = cells.tails(np.stack([0 * values, values], axis=1))
-    np.testing.assert_allclose(found, [[3.0], [0.0], [0.0], [0.0]], rtol=0, atol=1e-13)
+    result = cells.tails(np.stack([0 * values, values], axis=1))
+    np.testing.assert_allclose(result, [[3.0], [0.0], [0.0], [0.0]], rtol=0, atol=1e-13)
 
 
 def test_lengths_are_those_of_the_images():

@@ -62,8 +62,8 @@ def test_weights_of_a_cell_are_its_area():
     # Solid angle of a rectangle on the plane z = 1 with a corner at (0, 0, 1).
     corner = np.arctan2(t * s, np.sqrt(1.0 + t * t + s * s))
     area = (corner[1, 1] - corner[0, 1] - corner[1, 0] + corner[0, 0]) / (4.0 * np.pi)
-    found = cells.weights.reshape(-1, cells.per_cell).sum(axis=1)
-    np.testing.assert_allclose(found, area, rtol=1e-13)
+    result = cells.weights.reshape(-1, cells.per_cell).sum(axis=1)
+    np.testing.assert_allclose(result, area, rtol=1e-13)
 
 
 def test_every_point_is_on_the_face_that_it_is_nearest_to():
@@ -106,10 +106,10 @@ def test_lengths_are_those_of_the_image(direction):
     cells = tiling(np.pi / 4)
     angle = np.pi * coordinates(cells)[:, 1 + direction]
     image = np.stack([np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=1)
-    found = cells.lengths(image)
+    lengths = cells.lengths(image)
     # The chords of a gap of 0.15 cells, 0.47 in the middle, are shorter by 0.47^2 / 24.
-    np.testing.assert_allclose(found[:, direction], np.pi, rtol=0.01)
-    np.testing.assert_allclose(found[:, 1 - direction], 0.0, atol=1e-13)
+    np.testing.assert_allclose(lengths[:, direction], np.pi, rtol=0.01)
+    np.testing.assert_allclose(lengths[:, 1 - direction], 0.0, atol=1e-13)
 
 
 def test_halves_carry_polynomials_exactly():
@@ -127,27 +127,27 @@ def test_splitting_along_both_directions_makes_four():
     which[3], which[4], which[6, 1] = True, (True, False), True
     finer, carry = cells.split(which)
     assert len(finer.bounds) == 24 + 3 + 1 + 1
-    kept = np.concatenate([np.arange(3), [9], np.arange(12, 29)])
+    values = np.concatenate([np.arange(3), [9], np.arange(12, 29)])
     alone = np.concatenate([np.arange(3), [5], np.arange(7, 24)])
-    np.testing.assert_array_equal(finer.bounds[kept], cells.bounds[alone])
+    np.testing.assert_array_equal(finer.bounds[values], cells.bounds[alone])
     carried = carry(cells.points).reshape(29, -1, 3)
-    np.testing.assert_array_equal(carried[kept], cells.points.reshape(24, -1, 3)[alone])
+    np.testing.assert_array_equal(carried[values], cells.points.reshape(24, -1, 3)[alone])
 
 
 def test_joining_undoes_splitting():
     """Halves that do not find each other again would stay for ever."""
     cells = tiling(0.4)
-    begun, values = cells, polynomials(cells)
+    start, values = cells, polynomials(cells)
     for generation in range(3):
         cells, carry = cells.split(flags(cells, 0.3, generation))
         values = carry(values)
-    while (found := cells.join(np.ones(len(cells.bounds), dtype=bool))) is not None:
-        cells, carry = found
+    while (result := cells.join(np.ones(len(cells.bounds), dtype=bool))) is not None:
+        cells, carry = result
         values = carry(values)
     # Down to half faces, where the Jacobian is just resolved; not to whole ones.
     np.testing.assert_array_equal(cells.bounds, tiling(np.pi / 4).bounds)
     np.testing.assert_allclose(values, polynomials(cells), atol=1e-11)
-    assert len(begun.bounds) == 96
+    assert len(start.bounds) == 96
 
 
 def test_only_chosen_halves_of_one_rectangle_join():
@@ -163,10 +163,10 @@ def test_only_chosen_halves_of_one_rectangle_join():
     np.testing.assert_array_equal(joined.bounds[1:], cells.bounds[2:])
     # The polynomials of the old cells, each on its half.
     numbers = np.repeat(np.arange(96.0), cells.per_cell)[:, None]
-    found = carry(numbers).reshape(95, ORDER, ORDER)
-    np.testing.assert_allclose(found[0, :, : ORDER // 2], 0.0, atol=1e-13)
-    np.testing.assert_allclose(found[0, :, ORDER // 2 :], 1.0, atol=1e-13)
-    np.testing.assert_array_equal(found[1:, 0, 0], np.arange(2.0, 96.0))
+    result = carry(numbers).reshape(95, ORDER, ORDER)
+    np.testing.assert_allclose(result[0, :, : ORDER // 2], 0.0, atol=1e-13)
+    np.testing.assert_allclose(result[0, :, ORDER // 2 :], 1.0, atol=1e-13)
+    np.testing.assert_array_equal(result[1:, 0, 0], np.arange(2.0, 96.0))
 
 
 def test_cells_of_unequal_width_do_not_join():

@@ -40,11 +40,11 @@ def test_jets_are_value_gradient_and_hessian():
     """Derivatives would be wrong: gradients from ducc0, Hessians from their differences."""
     field = mixed(9, 1)[0]
     points = SPHERE.random_points(60, np.random.default_rng(1))
-    found = np.empty((60, 6))
-    jets(packed(field, 9), points, found)
+    values = np.empty((60, 6))
+    jets(packed(field, 9), points, values)
     one, other = frame(points)
-    gradient = found[:, 1:2] * one + found[:, 2:3] * other
-    np.testing.assert_allclose(found[:, 0], SPHERE.evaluate(field, points), atol=1e-12)
+    gradient = values[:, 1:2] * one + values[:, 2:3] * other
+    np.testing.assert_allclose(values[:, 0], SPHERE.evaluate(field, points), atol=1e-12)
     np.testing.assert_allclose(gradient, SPHERE.gradient(field, points), atol=1e-11)
     h = 1e-4
     for u, w, kind in ((one, one, 3), (one, other, 4), (other, other, 5)):
@@ -52,16 +52,16 @@ def test_jets_are_value_gradient_and_hessian():
         behind = SPHERE.gradient(field, np.cos(h) * points - np.sin(h) * u)
         # Central differences: h^2 / 6 times a fourth derivative of about 1e5.
         np.testing.assert_allclose(
-            ((ahead - behind) * w).sum(axis=1) / (2 * h), found[:, kind], atol=2e-3
+            ((ahead - behind) * w).sum(axis=1) / (2 * h), values[:, kind], atol=2e-3
         )
 
 
 def test_jets_are_finite_at_the_poles():
     """A division by sin(theta) would show: the Hessian of f_l there has trace -l (l + 1) f_l."""
     field = pure(6, 1)[0]
-    found = np.empty((2, 6))
-    jets(packed(field, 6), np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]), found)
-    np.testing.assert_allclose(found[:, 3] + found[:, 5], -42.0 * found[:, 0], rtol=1e-12)
+    values = np.empty((2, 6))
+    jets(packed(field, 6), np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]), values)
+    np.testing.assert_allclose(values[:, 3] + values[:, 5], -42.0 * values[:, 0], rtol=1e-12)
 
 
 def test_jets_on_parallels_and_rings_are_jets():
@@ -92,10 +92,10 @@ def test_third_derivatives_keep_their_bound(degree):
     for field, bound in zip(fields, bounds, strict=True):
         spots = np.concatenate([np.cos(h) * points + sign * np.sin(h) * frame(points)[0]
                                 for sign in (-1.0, 1.0)])  # fmt: skip
-        found = np.empty((600, 6))
-        jets(packed(field, degree), spots, found)
+        values = np.empty((600, 6))
+        jets(packed(field, degree), spots, values)
         # Along a meridian the frame is parallel.
-        change = (found[300:] - found[:300]) / (2.0 * h)
+        change = (values[300:] - values[:300]) / (2.0 * h)
         mean, half = 0.5 * (change[:, 3] + change[:, 5]), 0.5 * (change[:, 3] - change[:, 5])
         worst.append((np.abs(mean) + np.hypot(half, change[:, 4])).max() / bound)
     assert max(worst) <= 1.0 + 1e-5
@@ -147,8 +147,8 @@ def test_maxima_are_those_of_a_search_from_everywhere():
         return -gradient + 200.0 * (x @ x - 1.0) * x
 
     for start in SPHERE.random_points(120, np.random.default_rng(6)):
-        found = minimize(height, start, jac=slope, options={"gtol": 1e-7})
-        ends.append(found.x / np.linalg.norm(found.x))
+        minimum = minimize(height, start, jac=slope, options={"gtol": 1e-7})
+        ends.append(minimum.x / np.linalg.norm(minimum.x))
     summits = maxima(field)
     distances = SPHERE.distance(np.array(ends)[:, None], summits)
     assert distances.min(axis=1).max() < 1e-6
@@ -161,10 +161,10 @@ def test_euler_relation_of_a_fine_grid():
     """#max - #saddles + #min = 2: maxima by proof, saddles by Newton's iteration from a grid."""
     for field in mixed(5, 10, seed=7):
         points = SPHERE.random_points(4000, np.random.default_rng(8))
-        found = np.empty((len(points), 6))
+        values = np.empty((len(points), 6))
         for _ in range(30):
-            jets(packed(field, 5), points, found)
-            g1, g2, h11, h12, h22 = found.T[1:]
+            jets(packed(field, 5), points, values)
+            g1, g2, h11, h12, h22 = values.T[1:]
             determinant = h11 * h22 - h12 * h12
             step = np.stack([h12 * g2 - h22 * g1, h12 * g1 - h11 * g2]) / determinant
             step *= np.minimum(1.0, 0.2 / np.maximum(np.hypot(*step), 1e-30))
@@ -173,7 +173,7 @@ def test_euler_relation_of_a_fine_grid():
         saddles = points[(np.hypot(*step) < 1e-9) & (determinant < 0)]
         distinct: list[np.ndarray] = []
         for saddle in saddles:
-            if all(np.linalg.norm(saddle - known) > 1e-6 for known in distinct):
+            if all(np.linalg.norm(saddle - expected) > 1e-6 for expected in distinct):
                 distinct.append(saddle)
         extremes = count_maxima(np.stack([field, -field])).sum()
         assert extremes - len(distinct) == 2
@@ -209,10 +209,10 @@ def test_smooth_fields_are_counted_as_on_the_finest_grid(monkeypatch):
     for small in (1e-1, 1e-3, 1e-6):
         variances[[2, 16]] = 1.0, small**2
         fields = gaussian_fields(variances, 5, np.random.default_rng(0))
-        found = count_maxima(fields)
+        count = count_maxima(fields)
         with monkeypatch.context() as finest:
             finest.setattr(sphere_maxima, "fineness", lambda degree, bounds: degree)
-            np.testing.assert_array_equal(found, count_maxima(fields))
+            np.testing.assert_array_equal(count, count_maxima(fields))
     _, _, bounds = normalised(pure(9, 3))
     assert fineness(9, bounds) == 9
     assert fineness(40, normalised(mixed(3, 2))[2]) <= 3
@@ -238,7 +238,7 @@ def test_basins_are_where_gradient_ascent_ends():
     """Tokens would be counted for the wrong cluster: small Euler steps of the frozen field."""
     field = mixed(5, 1, seed=10)[0]
     points = SPHERE.random_points(400, np.random.default_rng(11))
-    found = basins(field, points)
+    result = basins(field, points)
     walkers = points
     for _ in range(600):
         walkers = SPHERE.retract(walkers + 2e-3 * SPHERE.gradient(field, walkers))[0]
@@ -246,7 +246,7 @@ def test_basins_are_where_gradient_ascent_ends():
     arrived = distances.min(axis=1) < 0.02
     assert arrived.mean() > 0.9
     # Euler's steps of 2e-3 move boundaries by about as much: one point in some hundreds.
-    assert (found != distances.argmin(axis=1))[arrived].mean() <= 0.005
+    assert (result != distances.argmin(axis=1))[arrived].mean() <= 0.005
 
 
 def test_maxima_are_in_their_own_basins():

@@ -32,8 +32,8 @@ def test_distances_that_equal_the_radius_are_within_and_not_linked(steps):
     points = points[curve_order(points, stable=True)]
     square, squares = steps / 256.0, _squares(points)
     tree = build(points, np.ones(N))
-    found = mass_within(tree, square, np.inf)
-    np.testing.assert_array_equal(found, (squares <= square).sum(axis=1))
+    result = mass_within(tree, square, np.inf)
+    np.testing.assert_array_equal(result, (squares <= square).sum(axis=1))
     count, component = connected_components(squares < square)
     leader = linked_groups(tree, square)
     assert len(np.unique(leader)) == count

@@ -18,15 +18,15 @@ SPHERE = Sphere()
 def random_field(degree: int, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     count = packing.count_of(degree)
-    found = (rng.normal(size=count) + 1j * rng.normal(size=count)) / np.sqrt(count)
-    found[: degree + 1] = found[: degree + 1].real
-    return found
+    result = (rng.normal(size=count) + 1j * rng.normal(size=count)) / np.sqrt(count)
+    result[: degree + 1] = result[: degree + 1].real
+    return result
 
 
 def density(degree: int = 3) -> np.ndarray:
-    found = 0.1 * random_field(degree)
-    found[0] = 1.0
-    return found
+    result = 0.1 * random_field(degree)
+    result[0] = 1.0
+    return result
 
 
 def test_distance_is_the_angle_near_and_far():
@@ -34,12 +34,12 @@ def test_distance_is_the_angle_near_and_far():
     angles = np.array([0.0, 1e-12, 1e-5, 0.3, np.pi / 2, 3.0, np.pi - 1e-7])
     points = np.stack([np.sin(angles), 0 * angles, np.cos(angles)], axis=1)
     north = np.array([0.0, 0.0, 1.0])
-    found = SPHERE.distance(points, north)
-    np.testing.assert_allclose(found[:-1], angles[:-1], rtol=1e-15)
+    distances = SPHERE.distance(points, north)
+    np.testing.assert_allclose(distances[:-1], angles[:-1], rtol=1e-15)
     # Near pi the distance to the antipode keeps its digits, to the rounding of the points.
-    np.testing.assert_allclose(np.pi - found[-1], 1e-7, rtol=1e-8)
+    np.testing.assert_allclose(np.pi - distances[-1], 1e-7, rtol=1e-8)
     assert SPHERE.distance(north, -north) == np.pi
-    np.testing.assert_array_equal(SPHERE.distance(north, points), found)
+    np.testing.assert_array_equal(SPHERE.distance(north, points), distances)
 
 
 def test_random_points_are_uniform():
@@ -71,27 +71,27 @@ def test_sizes_by_degree_are_rotation_invariant_and_bound_coefficients():
 def test_retract_gives_unit_vectors_and_lengths():
     """Steps leave the sphere; what is no number stays none, without a warning."""
     points = np.array([[0.0, 0.0, 2.0], [3.0, 4.0, 0.0], [np.nan, 0.0, 1.0], [0.0, 0.0, 0.0]])
-    found, lengths = SPHERE.retract(points)
-    np.testing.assert_array_equal(found[:2], [[0.0, 0.0, 1.0], [0.6, 0.8, 0.0]])
+    result, lengths = SPHERE.retract(points)
+    np.testing.assert_array_equal(result[:2], [[0.0, 0.0, 1.0], [0.6, 0.8, 0.0]])
     np.testing.assert_array_equal(lengths, [2.0, 5.0, np.nan, 0.0])
-    assert np.all(np.isnan(found[2:]))
+    assert np.all(np.isnan(result[2:]))
 
 
 def test_check_points_normalises_any_finite_length():
     """Huge and tiny vectors too, whose squares leave the range of doubles."""
     directions = SPHERE.random_points(5, np.random.default_rng(4))
     lengths = np.array([1.0, 1e-5, 1e200, 1e-200, 7.0])
-    found = SPHERE.check_points(directions * lengths[:, None])
-    np.testing.assert_allclose(found, directions, rtol=0, atol=4e-16)
-    np.testing.assert_allclose((found**2).sum(axis=1), 1.0, rtol=0, atol=1e-15)
+    result = SPHERE.check_points(directions * lengths[:, None])
+    np.testing.assert_allclose(result, directions, rtol=0, atol=4e-16)
+    np.testing.assert_allclose((result**2).sum(axis=1), 1.0, rtol=0, atol=1e-15)
 
 
 def test_check_points_keeps_the_bits_of_unit_vectors():
     """A run that is resumed must start where it stopped."""
-    found = SPHERE.check_points(np.random.default_rng(5).normal(size=(1000, 3)))
-    np.testing.assert_array_equal(SPHERE.check_points(found), found)
-    mixed = np.concatenate([found, [[0.0, 3.0, 4.0]]])
-    np.testing.assert_array_equal(SPHERE.check_points(mixed)[:-1], found)
+    result = SPHERE.check_points(np.random.default_rng(5).normal(size=(1000, 3)))
+    np.testing.assert_array_equal(SPHERE.check_points(result), result)
+    mixed = np.concatenate([result, [[0.0, 3.0, 4.0]]])
+    np.testing.assert_array_equal(SPHERE.check_points(mixed)[:-1], result)
 
 
 @together("shape", [(3,), (0, 3), (4, 2), (2, 2, 3)])
@@ -221,13 +221,13 @@ def test_shcoeffs_out_is_shcoeffs_in():
 def direct_values(coefficients: np.ndarray, theta: np.ndarray, phi: np.ndarray) -> np.ndarray:
     """Sum of g_l0 Y_l0 + 2 Re sum_{m>0} g_lm Y_lm with SciPy's harmonics."""
     degree = packing.degree_of(coefficients)
-    found = np.zeros(np.broadcast(theta, phi).shape)
+    result = np.zeros(np.broadcast(theta, phi).shape)
     for m in range(degree + 1):
         for l in range(m, degree + 1):
             harmonic = np.sqrt(4 * np.pi) * sph_harm_y(l, m, theta, phi)
             g = coefficients[packing.index(l, m, degree)]
-            found += (1.0 if m == 0 else 2.0) * (g * harmonic).real
-    return found
+            result += (1.0 if m == 0 else 2.0) * (g * harmonic).real
+    return result
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 7, 300])
@@ -255,12 +255,12 @@ def test_convolve_multiplies_by_degree_and_cuts_to_the_shorter():
     multipliers = np.array([1.0, 0.5, 0.25, 0.125])
     field = random_field(5)
     before = field.copy()
-    found = packing.convolve(multipliers, field)
-    assert packing.degree_of(found) == 3
+    products = packing.convolve(multipliers, field)
+    assert packing.degree_of(products) == 3
     for l in range(4):
         for m in range(l + 1):
             expected = multipliers[l] * field[packing.index(l, m, 5)]
-            assert found[packing.index(l, m, 3)] == expected
+            assert products[packing.index(l, m, 3)] == expected
     np.testing.assert_array_equal(packing.convolve(np.ones(9), field), before)
     np.testing.assert_array_equal(field, before)
 
@@ -294,8 +294,8 @@ def test_spread_entries_belong_to_real_harmonics():
     for entry, values in fields.items():
         array = np.zeros((2, 3, 3))
         array[entry] = 1.0
-        found = direct_values(packing.packed(array), theta, phi)
-        np.testing.assert_allclose(found, np.sqrt(3.0) * values, rtol=0, atol=1e-14)
+        result = direct_values(packing.packed(array), theta, phi)
+        np.testing.assert_allclose(result, np.sqrt(3.0) * values, rtol=0, atol=1e-14)
 
 
 def test_pyshtools_expands_our_field():

@@ -15,12 +15,12 @@ def test_watcher_tells_each_change_once(monkeypatch):
     """A user would wait for a cluster without workers, or be told again at every look."""
     monkeypatch.setattr(dask_cluster, "_SECONDS_BETWEEN_LOOKS", 0.0)
     workers = iter([{"a": 1}, {}, {}, {"a": 1, "b": 1}, {"a": 1}])
-    told = []
+    message = []
     # The last look fails: the scheduler is gone.
     client = SimpleNamespace(nthreads=lambda: next(workers))
-    dask_cluster._watch(client, told.append, threading.Event())
-    assert ["no workers" in text for text in told] == [True, False]
-    assert told[1].endswith("again (2)")
+    dask_cluster._watch(client, message.append, threading.Event())
+    assert ["no workers" in text for text in message] == [True, False]
+    assert message[1].endswith("again (2)")
 
 
 @pytest.mark.parametrize(

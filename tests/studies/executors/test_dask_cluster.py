@@ -43,26 +43,26 @@ def study(executor=None, problem=PROBLEM):
 @pytest.mark.slow
 def test_study_survives_a_killed_worker(cluster, monkeypatch):
     """Systems of a lost worker would be missing, counted twice, or come out differently."""
-    seen = []
+    records = []
     lost = []
 
     def killing(function, tasks, executor):
         with cluster.killer() as kill:
             for task, result in finished(function, tasks, executor):
-                seen.append((task.size, task.numbers.start))
-                if len(seen) == 4:
+                records.append((task.size, task.numbers.start))
+                if len(records) == 4:
                     lost.append(kill())
                 yield task, result
 
     expected = study().distances
     monkeypatch.setattr(study_module, "finished", killing)
     with scheduler_pool(cluster.address) as executor:
-        found = study(executor).distances
+        distances = study(executor).distances
         with cluster.client() as client:
             assert len(client.nthreads()) == 2
     assert lost[0] > 0
-    assert sorted(seen) == sorted((n, r) for n in (50, 400, 2000) for r in range(8))
-    np.testing.assert_array_equal(found, expected)
+    assert sorted(records) == sorted((n, r) for n in (50, 400, 2000) for r in range(8))
+    np.testing.assert_array_equal(distances, expected)
 
 
 def test_result_counts_though_its_worker_is_lost_meanwhile():
@@ -85,8 +85,8 @@ def test_result_counts_though_its_worker_is_lost_meanwhile():
 def test_client_s_own_executor_will_do(cluster):
     """Users of Dask would need our door to it."""
     with cluster.client() as client:
-        found = study(client.get_executor(pure=False)).distances
-    np.testing.assert_array_equal(found, study().distances)
+        distances = study(client.get_executor(pure=False)).distances
+    np.testing.assert_array_equal(distances, study().distances)
 
 
 @pytest.mark.slow
@@ -94,8 +94,8 @@ def test_lambda_of_the_main_script_reaches_workers(cluster):
     """A kernel made in a script or a notebook could not be studied on a cluster."""
     own = replace(PROBLEM, kernel=mf.zonal(lambda s: np.exp(5.0 * (s - 1.0)), beta=5.0))
     with scheduler_pool(cluster.address) as executor:
-        found = study(executor, own).distances
-    np.testing.assert_array_equal(found, study(None, own).distances)
+        distances = study(executor, own).distances
+    np.testing.assert_array_equal(distances, study(None, own).distances)
 
 
 @pytest.mark.slow
@@ -106,8 +106,8 @@ def test_what_tasks_share_is_sent_once(cluster):
     with scheduler_pool(cluster.address) as executor:
         assert len(list(finished(plan.run, plan.missing(plan.empty()), executor))) == 20
         with cluster.client() as client:
-            made = client.run_on_scheduler(lambda dask_scheduler: [*dask_scheduler.tasks])
-    assert sum(key.startswith("received") for key in made) == 1
+            result = client.run_on_scheduler(lambda dask_scheduler: [*dask_scheduler.tasks])
+    assert sum(key.startswith("received") for key in result) == 1
 
 
 @pytest.mark.usefixtures("same_threads")
@@ -195,18 +195,18 @@ def test_cluster_without_workers_is_told_and_waited_for(cluster, monkeypatch):
     """A study whose workers are all lost would hang without a word, or lose its tasks."""
     monkeypatch.setattr(scheduler, "_SECONDS_BETWEEN_LOOKS", 0.1)
     notices = []
-    told = threading.Event()
+    event = threading.Event()
 
     def notice(text):
         notices.append(text)
-        told.set()
+        event.set()
 
     with scheduler_pool(cluster.address, notice) as executor:
         results = finished(time.sleep, [0.2] * 12, executor)
         next(results)
         for process in cluster.processes[1:]:
             process.kill()
-        assert told.wait(20.0)
+        assert event.wait(20.0)
         cluster.start_worker()
         assert len(list(results)) == 11
     assert "has no workers: waiting for some" in notices[0]

@@ -51,10 +51,10 @@ def test_every_task_is_done_once_or_told(executor, monkeypatch):
 
 def test_tasks_begin_in_order():
     """An interrupted study would be unbalanced."""
-    begun = []
+    start = []
     with ThreadPoolExecutor(1) as executor:
-        list(finished(begun.append, range(50), executor))
-    assert begun == list(range(50))
+        list(finished(start.append, range(50), executor))
+    assert start == list(range(50))
 
 
 def test_results_come_as_they_finish():
@@ -78,10 +78,10 @@ def test_results_come_as_they_finish():
 @pytest.mark.parametrize("failing", [False, True])
 def test_end_cancels_what_has_not_begun(failing):
     """An interrupt would wait until all tasks are done; a failed study go on for hours."""
-    begun = []
+    start = []
 
     def task(number):
-        begun.append(number)
+        start.append(number)
         time.sleep(0.01)
         if failing and number == 2:
             raise ArithmeticError("two")
@@ -93,7 +93,7 @@ def test_end_cancels_what_has_not_begun(failing):
         else:
             with closing(finished(task, range(1000), executor)) as some:
                 next(some)
-    assert len(begun) < 1000
+    assert len(start) < 1000
 
 
 def test_tasks_are_taken_as_they_are_needed(monkeypatch):

@@ -26,13 +26,13 @@ def reference(d: int, beta: float, degree: int) -> mpmath.mpf:
 @each("d", [2, 3, 4, 8, 64, 1000], beta=BETAS, sign=[1.0, -1.0])
 def test_multipliers_equal_mpmath(d, beta, sign):
     """Cancellation, overflow or a recurrence that starts too late would cost digits."""
-    found = exponential(sign * beta).attention_multipliers(d - 1, DEGREES[-1])
-    assert np.all(np.isfinite(found))
+    multipliers = exponential(sign * beta).attention_multipliers(d - 1, DEGREES[-1])
+    assert np.all(np.isfinite(multipliers))
     for degree in DEGREES:
         expected = reference(d, sign * beta, degree)
         if abs(expected) > SMALLEST:
             # 610 factors, each rounded, some of them the same way.
-            assert abs(float(mpmath.mpf(found[degree]) / expected - 1)) < 1e-13, degree
+            assert abs(float(mpmath.mpf(multipliers[degree]) / expected - 1)) < 1e-13, degree
 
 
 @each("dimension", [1, 2, 3, 7, 63], beta=[-30.0, -1.0, 1e-3, 1.0, 10.0, 300.0])
@@ -44,9 +44,9 @@ def test_multipliers_equal_quadrature(dimension, beta):
         (kernel.attention_multipliers, kernel.attention),
         (kernel.potential_multipliers, kernel.potential),
     ):
-        found = multipliers(dimension, 40)
+        result = multipliers(dimension, 40)
         expected = zonal_multipliers(function, dimension, 40)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=2e-14 * abs(expected).max())
+        np.testing.assert_allclose(result, expected, rtol=0, atol=2e-14 * abs(expected).max())
 
 
 @pytest.mark.parametrize("beta", [-9.0, 9.0, 1e4])
@@ -89,9 +89,9 @@ def test_multipliers_of_a_hopelessly_narrow_kernel_underflow_to_zero():
 def test_multipliers_returned_are_not_shared():
     """A caller that writes into them would spoil the cached recurrence."""
     first = exponential(3.0).attention_multipliers(1, 5)
-    kept = first.copy()
+    before = first.copy()
     first[:] = -1.0
-    assert np.array_equal(exponential(3.0).attention_multipliers(1, 5), kept)
+    assert np.array_equal(exponential(3.0).attention_multipliers(1, 5), before)
 
 
 @each("beta", [1e-3, 1.0, 30.0, 1e4], order=[0.5, 1.0, 12.0, 500.5])

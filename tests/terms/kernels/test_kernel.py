@@ -87,8 +87,8 @@ def test_normalized_multipliers_are_the_quotient(dimension, name):
     for kernel in (KERNELS[name](4.0), KERNELS[name](-4.0), zonal(lambda s: np.exp(4 * s))):
         expected = kernel.potential_multipliers(dimension, 9)
         expected /= kernel.attention_multipliers(dimension, 0)[0]
-        found = kernel.normalized_multipliers(dimension, 9)
-        np.testing.assert_allclose(found, expected, rtol=2e-15)
+        result = kernel.normalized_multipliers(dimension, 9)
+        np.testing.assert_allclose(result, expected, rtol=2e-15)
 
 
 @pytest.mark.slow

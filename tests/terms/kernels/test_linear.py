@@ -24,9 +24,9 @@ def test_multipliers_equal_quadrature(dimension):
 @each("dimension", [1, 2, 7, 63], beta=[1e-4, 1e-6, 1e-8, -1e-6])
 def test_exponential_tends_to_linear(dimension, beta):
     """The limit is of first order in beta; degree 0 of W only adds a constant."""
-    found = exponential(beta).potential_multipliers(dimension, 6)[1:]
+    result = exponential(beta).potential_multipliers(dimension, 6)[1:]
     expected = linear().potential_multipliers(dimension, 6)[1:]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=2 * abs(beta))
+    np.testing.assert_allclose(result, expected, rtol=0, atol=2 * abs(beta))
 
 
 def test_attention_is_one_everywhere():

@@ -28,20 +28,20 @@ def gegenbauer(dimension: int, degree: int, s: np.ndarray) -> np.ndarray:
 @each("degree", [0, 1, 2, 5, 12], dimension=DIMENSIONS)
 def test_zonal_polynomial_has_one_multiplier(dimension, degree):
     """By the addition theorem it is 1 / N_l at its own degree and 0 elsewhere."""
-    found = zonal_multipliers(lambda s: gegenbauer(dimension, degree, s), dimension, 16)
+    multipliers = zonal_multipliers(lambda s: gegenbauer(dimension, degree, s), dimension, 16)
     expected = np.zeros(17)
     expected[degree] = 1.0 / harmonics(dimension, degree)
     # Rounding of two recurrences of 16 steps.
-    np.testing.assert_allclose(found, expected, rtol=0, atol=4e-15)
+    np.testing.assert_allclose(multipliers, expected, rtol=0, atol=4e-15)
 
 
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 def test_multipliers_of_a_power(dimension):
     """s^2 = 1/d + (1 - 1/d) p_2(s) fixes normalisation and sign in every dimension."""
     d = dimension + 1
-    found = zonal_multipliers(np.square, dimension, 3)
+    multipliers = zonal_multipliers(np.square, dimension, 3)
     expected = [1 / d, 0.0, (1 - 1 / d) / harmonics(dimension, 2), 0.0]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(multipliers, expected, rtol=0, atol=1e-15)
 
 
 def test_multipliers_keep_the_sign_of_odd_degrees():
@@ -53,8 +53,8 @@ def test_multipliers_keep_the_sign_of_odd_degrees():
 @pytest.mark.parametrize("dimension", [1, 2, 5])
 def test_multipliers_of_a_series_converge_to_full_precision(dimension):
     """A rule that stops too early would miss a(1) = sum_l N_l a_l; 1 / (1.1 - s) needs many."""
-    found = zonal_multipliers(lambda s: 1.0 / (1.1 - s), dimension, 200)
-    total = sum(harmonics(dimension, l) * found[l] for l in range(201))
+    multipliers = zonal_multipliers(lambda s: 1.0 / (1.1 - s), dimension, 200)
+    total = sum(harmonics(dimension, l) * multipliers[l] for l in range(201))
     # 1 / (1.1 - 1) carries the rounding of 1.1, and N_200 amplifies that of the multipliers.
     assert total == pytest.approx(10.0, rel=1e-14 * harmonics(dimension, 200) + 1e-13)
 

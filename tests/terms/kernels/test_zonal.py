@@ -13,14 +13,14 @@ def test_zonal_of_the_exponential_is_the_exponential_kernel(dimension, beta):
     """Quadrature and the recurrence w_l from a_l against the closed form."""
     expected = exponential(beta)
     own = zonal(expected.attention, beta=abs(beta))
-    for found, exact in (
+    for result, exact in (
         (own.attention_multipliers, expected.attention_multipliers),
         (own.potential_multipliers, expected.potential_multipliers),
     ):
         closed = exact(dimension, 30)
-        closed[0] = found(dimension, 30)[0] if found == own.potential_multipliers else closed[0]
+        closed[0] = result(dimension, 30)[0] if result == own.potential_multipliers else closed[0]
         # The noise of the quadrature, 64 eps of the largest, is cut to zero.
-        np.testing.assert_allclose(found(dimension, 30), closed, rtol=0, atol=3e-14)
+        np.testing.assert_allclose(result(dimension, 30), closed, rtol=0, atol=3e-14)
     assert own.degree(1) <= expected.degree(1)
 
 
@@ -47,8 +47,8 @@ def test_potential_gives_its_slope(beta):
     s = np.linspace(-1.0, 1.0, 101)
     np.testing.assert_allclose(own.attention(s), expected.attention(s), rtol=0, atol=2e-13)
     for dimension in (1, 7):
-        found, exact = (each.attention_multipliers(dimension, 20) for each in (own, expected))
-        np.testing.assert_allclose(found, exact, rtol=0, atol=2e-13)
+        result, exact = (each.attention_multipliers(dimension, 20) for each in (own, expected))
+        np.testing.assert_allclose(result, exact, rtol=0, atol=2e-13)
     shift = expected.potential(s)[0]
     np.testing.assert_allclose(own.potential(s), expected.potential(s) - shift, rtol=0, atol=2e-13)
 
@@ -84,16 +84,18 @@ def test_potential_is_the_primitive_that_vanishes_at_minus_one(dimension):
     s = np.linspace(-1.0, 1.0, 9)
     np.testing.assert_allclose(kernel.potential(s), s**3 + 1, rtol=0, atol=1e-15)
     expected = zonal_multipliers(lambda s: s**3 + 1, dimension, 4)
-    found = kernel.potential_multipliers(dimension, 4)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-15)
+    result = kernel.potential_multipliers(dimension, 4)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=3e-15)
 
 
 @pytest.mark.slow
 def test_kernel_from_multipliers_returns_them_on_the_circle():
     """a(cos t) = a_0 + 2 sum_k a_k cos(k t): a forgotten 2 would halve them."""
-    given = [1.0, 0.25, 0.0, -0.125]
-    kernel = zonal(multipliers=given)
-    np.testing.assert_allclose(kernel.attention_multipliers(1, 6)[:4], given, rtol=0, atol=2e-15)
+    coefficients = [1.0, 0.25, 0.0, -0.125]
+    kernel = zonal(multipliers=coefficients)
+    np.testing.assert_allclose(
+        kernel.attention_multipliers(1, 6)[:4], coefficients, rtol=0, atol=2e-15
+    )
     assert np.array_equal(kernel.attention_multipliers(1, 6)[4:], np.zeros(3))
     t = 0.7
     value = 1 + 2 * 0.25 * np.cos(t) - 2 * 0.125 * np.cos(3 * t)
@@ -117,9 +119,9 @@ def test_kernel_from_multipliers_equals_the_one_from_its_function():
 @pytest.mark.slow
 def test_multipliers_beyond_the_quadrature_are_zero():
     """Degrees that nothing computed are asked for by refined grids."""
-    found = zonal(np.exp).attention_multipliers(1, 3000)
-    assert len(found) == 3001
-    assert np.array_equal(found[2048:], np.zeros(953))
+    multipliers = zonal(np.exp).attention_multipliers(1, 3000)
+    assert len(multipliers) == 3001
+    assert np.array_equal(multipliers[2048:], np.zeros(953))
 
 
 FINITE, BUILT_IN = "multipliers must be a list of finite numbers", "is that of a built-in kernel"

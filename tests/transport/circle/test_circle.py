@@ -16,9 +16,9 @@ DIRAC = mf.Measure(CIRCLE, [0.3])
 def test_w1_of_a_regular_polygon_to_uniform(corners):
     """W_1 = pi / (2 k), a Dirac for k = 1."""
     polygon = mf.Measure(CIRCLE, 0.3 + 2.0 * np.pi * np.arange(corners) / corners)
-    found = wasserstein_circle(polygon, UNIFORM, p=1)
+    distance = wasserstein_circle(polygon, UNIFORM, p=1)
     # Angles are rounded by 5e-16.
-    assert found == pytest.approx(np.pi / (2 * corners), abs=1e-15, rel=1e-14)
+    assert distance == pytest.approx(np.pi / (2 * corners), abs=1e-15, rel=1e-14)
 
 
 @each("weighted", [False, True], corners=[1, 2, 3, 10, 1000])
@@ -30,9 +30,9 @@ def test_w2_of_a_regular_polygon_to_uniform(corners, weighted, verified):
         angles = np.append(angles, angles[0])
         weights = np.append(np.full(corners, 1.0 / corners), 0.25 / corners)
         weights[0] *= 0.75
-    found = wasserstein_circle(mf.Measure(CIRCLE, angles, weights), UNIFORM, p=2)
+    distance = wasserstein_circle(mf.Measure(CIRCLE, angles, weights), UNIFORM, p=2)
     what = "W2 of polygons to uniform, circle, relative"
-    verified("exact solutions", what, found**2 * 3 * corners**2 / np.pi**2 - 1, 1e-12)
+    verified("exact solutions", what, distance**2 * 3 * corners**2 / np.pi**2 - 1, 1e-12)
 
 
 def test_w2_to_uniform_is_a_sum_over_moments(verified):
@@ -100,8 +100,8 @@ def test_equal_weights_given_or_not_are_the_same(p, other):
         "density": mf.Density(CIRCLE, [1.0, 0.4]),
     }[other]
     angles = [3.0, 1.0, 2.0]
-    given = wasserstein_circle(mf.Measure(CIRCLE, angles, np.full(3, 1 / 3)), second, p)
-    assert given == wasserstein_circle(mf.Measure(CIRCLE, angles), second, p)
+    distance = wasserstein_circle(mf.Measure(CIRCLE, angles, np.full(3, 1 / 3)), second, p)
+    assert distance == wasserstein_circle(mf.Measure(CIRCLE, angles), second, p)
 
 
 @pytest.mark.parametrize("p", [1, 2])

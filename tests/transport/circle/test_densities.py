@@ -50,8 +50,8 @@ def value(coefficients: np.ndarray, theta: np.ndarray | float) -> np.ndarray:
 
 def least(cost: Callable[[float], float]) -> float:
     """Square root of the least cost; flat there: 1e-8 in the cut is 1e-14 in the cost."""
-    found = minimize_scalar(cost, bounds=(-1.5, 1.5), method="bounded", options={"xatol": 1e-8})
-    return float(np.sqrt(found.fun))
+    minimum = minimize_scalar(cost, bounds=(-1.5, 1.5), method="bounded", options={"xatol": 1e-8})
+    return float(np.sqrt(minimum.fun))
 
 
 @pytest.mark.parametrize("concentration", [0.1, 3.0, 30.0, 3000.0])
@@ -83,8 +83,8 @@ def test_w2_of_densities_equals_quantile_quadrature():
         return float(np.mean((0.5 * (low + high) - x) ** 2 * density))
 
     expected = least(cost)
-    found = wasserstein_circle(mf.Density(CIRCLE, first), mf.Density(CIRCLE, second), p=2)
-    assert found == pytest.approx(expected, abs=1e-12)
+    distance = wasserstein_circle(mf.Density(CIRCLE, first), mf.Density(CIRCLE, second), p=2)
+    assert distance == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.slow
@@ -95,7 +95,7 @@ def test_w2_of_densities_is_right_where_quantiles_jump():
     width = 1e-3
     first = [(0.3, 1.0), (0.7, 3.0)]
     second = [(0.5, 1.2), (0.5, 3.5)]
-    found = wasserstein_circle(
+    distance = wasserstein_circle(
         *(
             mf.Density(CIRCLE, mixture(*((w, width**-2, mean) for w, mean in clusters)))
             for clusters in (first, second)
@@ -107,7 +107,7 @@ def test_w2_of_densities_is_right_where_quantiles_jump():
     )
     expected = gaussian_clusters_w2(first, second, width)
     assert abs(atoms - expected) > 1e-5  # the width of the clusters is felt
-    assert found == pytest.approx(expected, abs=1e-9)
+    assert distance == pytest.approx(expected, abs=1e-9)
 
 
 def gaussian_clusters_w2(first: list, second: list, width: float) -> float:
@@ -167,8 +167,8 @@ def test_w1_of_densities_equals_the_integral_between_zeros():
     alpha = brentq(
         lambda a: integrals(a)[1], on_grid.min() + 1e-3, on_grid.max() - 1e-3, xtol=1e-15
     )
-    found = wasserstein_circle(mf.Density(CIRCLE, first), mf.Density(CIRCLE, second), p=1)
-    assert found == pytest.approx(integrals(alpha)[0], abs=1e-13)
+    distance = wasserstein_circle(mf.Density(CIRCLE, first), mf.Density(CIRCLE, second), p=1)
+    assert distance == pytest.approx(integrals(alpha)[0], abs=1e-13)
 
 
 @pytest.mark.parametrize("p", [1, 2])
@@ -326,9 +326,9 @@ def test_distance_of_points_and_density_equals_the_oracle(case, p, oracle):
     """A gap, the wrapping one, a zero of F - G - alpha, a quantile or the cut would be wrong."""
     angles, weights, coefficients = CASES[case]
     measure = mf.Measure(CIRCLE, angles, weights)
-    found = wasserstein_circle(measure, mf.Density(CIRCLE, coefficients), p=p)
+    distance = wasserstein_circle(measure, mf.Density(CIRCLE, coefficients), p=p)
     expected = oracle(np.mod(angles, TURN), np.array(weights), coefficients)
-    assert found == pytest.approx(expected, abs=1e-12)
+    assert distance == pytest.approx(expected, abs=1e-12)
 
 
 @each("concentration", [0.5, 10.0, 1000.0], p=[1, 2])
@@ -345,8 +345,8 @@ def test_distance_of_a_dirac_to_a_density_is_its_mean_cost(p, concentration):
         2: np.pi**2 / 3 + np.sum(cosines * 4 * signs / k**2),
     }[p]
     dirac = mf.Measure(CIRCLE, [angle])
-    found = wasserstein_circle(dirac, mf.Density(CIRCLE, coefficients), p) ** p
-    assert found == pytest.approx(expected, abs=2e-14)
+    result = wasserstein_circle(dirac, mf.Density(CIRCLE, coefficients), p) ** p
+    assert result == pytest.approx(expected, abs=2e-14)
 
 
 def test_general_w2_of_points_and_density_equals_the_closed_form_for_uniform():
@@ -371,9 +371,9 @@ def test_slightly_negative_density_is_right_to_its_precision(p):
             mf.Density(CIRCLE, von_mises(50.0, 3.1)),
             mf.Density(CIRCLE, [1.0]),
         ):
-            found = wasserstein_circle(perturbed, other, p)
+            distance = wasserstein_circle(perturbed, other, p)
             expected = wasserstein_circle(mf.Density(CIRCLE, exact), other, p)
-            assert found == pytest.approx(expected, abs=2.0 * negative)
+            assert distance == pytest.approx(expected, abs=2.0 * negative)
 
 
 @pytest.mark.parametrize("p", [1, 2])

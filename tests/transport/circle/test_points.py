@@ -68,10 +68,13 @@ def test_distance_of_points_equals_the_linear_programme(p):
     for case in range(500):
         first = random_measure(KINDS[case % 6], rng)
         second = random_measure(KINDS[case // 6 % 6], rng)
-        found, expected = wasserstein_circle(first, second, p), linear_programme(first, second, p)
-        assert found**p == pytest.approx(expected, abs=1e-12), case
+        distance, expected = (
+            wasserstein_circle(first, second, p),
+            linear_programme(first, second, p),
+        )
+        assert distance**p == pytest.approx(expected, abs=1e-12), case
         if expected > 1e-2:
-            assert found == pytest.approx(expected ** (1 / p), abs=1e-12), case
+            assert distance == pytest.approx(expected ** (1 / p), abs=1e-12), case
 
 
 @pytest.mark.slow
@@ -81,9 +84,9 @@ def test_distance_is_invariant_under_rotation_and_reflection(first, second, angl
     """The origin at which angles are cut would show."""
     for p in (1, 2):
         expected = wasserstein_circle(first, second, p)
-        found = wasserstein_circle(moved(first, angle, sign), moved(second, angle, sign), p)
+        distance = wasserstein_circle(moved(first, angle, sign), moved(second, angle, sign), p)
         # Angles up to 30 are rounded by 4e-15 each, twice.
-        assert found == pytest.approx(expected, abs=5e-14)
+        assert distance == pytest.approx(expected, abs=5e-14)
 
 
 @pytest.mark.slow
@@ -92,8 +95,8 @@ def test_distance_is_invariant_under_rotation_and_reflection(first, second, angl
 def test_distance_is_symmetric(first, second):
     """First and second enter the search for the cut in different roles."""
     for p in (1, 2):
-        found = wasserstein_circle(second, first, p)
-        assert found == pytest.approx(wasserstein_circle(first, second, p), abs=1e-14)
+        distance = wasserstein_circle(second, first, p)
+        assert distance == pytest.approx(wasserstein_circle(first, second, p), abs=1e-14)
 
 
 @pytest.mark.slow

@@ -63,8 +63,8 @@ def test_w1_of_one_mode_is_right_where_samples_mislead(phase):
     # Its median is 0, and W_1 = int |F - G| = 4 |c| / (pi k) with c_k = 1/2 at k = 2048.
     coefficients = np.zeros(2049, dtype=complex)
     coefficients[0], coefficients[-1] = 1.0, 0.5 * np.exp(1j * phase)
-    found = wasserstein_circle(mf.Density(CIRCLE, coefficients), mf.Density(CIRCLE, [1.0]), p=1)
-    assert found == pytest.approx(2.0 / (np.pi * 2048), rel=1e-12)
+    distance = wasserstein_circle(mf.Density(CIRCLE, coefficients), mf.Density(CIRCLE, [1.0]), p=1)
+    assert distance == pytest.approx(2.0 / (np.pi * 2048), rel=1e-12)
 
 
 def test_w1_of_points_is_right_where_samples_mislead():

@@ -61,13 +61,13 @@ def test_two_diracs_are_apart_by_their_angle(p, cost):
         x = np.array([[0.0, 0.6, 0.8]])
         y = np.cos(angle) * x + np.sin(angle) * np.array([[1.0, 0.0, 0.0]])
         expected = angle if cost == "geodesic" else 2.0 * np.sin(0.5 * angle)
-        found = wasserstein_sphere(Measure(SPHERE, x), Measure(SPHERE, y), p, cost=cost)
+        distance = wasserstein_sphere(Measure(SPHERE, x), Measure(SPHERE, y), p, cost=cost)
         # Points are right to 1e-16, the arcsine of a chord near 2 to its square root.
         tolerance = 2e-15 if angle < 3.0 else 2e-15 / (np.pi - angle + 3e-8)
         # The points themselves are rounded.
-        assert found.lower - 1e-15 <= expected <= found.upper + 1e-15
-        assert found.value == pytest.approx(expected, abs=tolerance)
-        assert found.width < 16.0 * tolerance
+        assert distance.lower - 1e-15 <= expected <= distance.upper + 1e-15
+        assert distance.value == pytest.approx(expected, abs=tolerance)
+        assert distance.width < 16.0 * tolerance
 
 
 @pytest.mark.slow
@@ -78,9 +78,9 @@ def test_uniform_to_dirac_is_in_the_bracket(p, cost):
     values = {"geodesic": (np.pi / 2, (np.pi**2 - 4) / 2), "chordal": (4 / 3, 2.0)}
     expected = values[cost][p - 1] ** (1 / p)
     dirac = Measure(SPHERE, [[0.48, 0.6, 0.64]])
-    found = wasserstein_sphere(UNIFORM, dirac, p, cost=cost)
-    assert found.lower <= expected <= found.upper * (1 + 1e-15)  # 2^(1/2) is reached
-    assert found.width < 2e-3 * expected  # measured: at most 7e-4
+    distance = wasserstein_sphere(UNIFORM, dirac, p, cost=cost)
+    assert distance.lower <= expected <= distance.upper * (1 + 1e-15)  # 2^(1/2) is reached
+    assert distance.width < 2e-3 * expected  # measured: at most 7e-4
 
 
 @pytest.mark.slow
@@ -93,11 +93,11 @@ def test_distance_of_points_equals_the_linear_programme(p, cost):
         for other in KINDS:
             first = random_measure(one, int(rng.integers(1, 120)), rng)
             second = random_measure(other, int(rng.integers(1, 120)), rng)
-            found = wasserstein_sphere(first, second, p, cost=cost)
+            distance = wasserstein_sphere(first, second, p, cost=cost)
             expected = linear_programme(first, second, p, cost)
             # POT's masses and costs are rounded.
-            assert found.value**p == pytest.approx(expected, abs=1e-13), (one, other)
-            assert found.upper**p - found.lower**p < 1e-13, (one, other)
+            assert distance.value**p == pytest.approx(expected, abs=1e-13), (one, other)
+            assert distance.upper**p - distance.lower**p < 1e-13, (one, other)
 
 
 def check_brackets(cases: range, count: int) -> None:
@@ -109,10 +109,10 @@ def check_brackets(cases: range, count: int) -> None:
         expected = linear_programme(first, second, p, cost) ** (1 / p)
         cells = module._point_cells(first, second)
         geodesic = cost == "geodesic"
-        found = bracket(*cells, geodesic, p, tolerance=0.02, largest=(400, 1600)[case % 2])
-        assert found.lower <= expected * (1 + 1e-12), case
-        assert found.upper >= expected * (1 - 1e-12), case
-        assert found.width < 0.12, case  # measured: 0.06; the cells are 0.1 wide
+        result = bracket(*cells, geodesic, p, tolerance=0.02, largest=(400, 1600)[case % 2])
+        assert result.lower <= expected * (1 + 1e-12), case
+        assert result.upper >= expected * (1 - 1e-12), case
+        assert result.width < 0.12, case  # measured: 0.06; the cells are 0.1 wide
 
 
 @pytest.mark.slow
@@ -128,10 +128,10 @@ def test_points_are_bracketed_by_stages(monkeypatch, tolerance):
     exact = linear_programme(first, second, 1, "geodesic")
     monkeypatch.setattr(module, "EXACT", 20)
     monkeypatch.setattr(module, "_STAGES", ((60, 20), (60, 60)))
-    found = wasserstein_sphere(first, second, tolerance=tolerance)
+    distance = wasserstein_sphere(first, second, tolerance=tolerance)
     # Rounding of the masses, and of POT.
-    assert found.lower - 1e-12 <= exact <= found.upper + 1e-12
-    assert found.width <= tolerance * found.upper  # measured, last stage: 2.4e-3
+    assert distance.lower - 1e-12 <= exact <= distance.upper + 1e-12
+    assert distance.width <= tolerance * distance.upper  # measured, last stage: 2.4e-3
 
 
 @pytest.mark.slow
@@ -141,8 +141,8 @@ def test_densities_are_bracketed(monkeypatch):
     monkeypatch.setattr(module, "_STAGES_OF_DENSITIES", ((60, 30), (400, 200)))
     moments = SPHERE.moments(np.array([[0.0, 0.0, 1.0]]), None, 1)
     density = Density(SPHERE, moments * np.array([1.0, 0.2, 0.2]))
-    found = wasserstein_sphere(density, UNIFORM)
-    assert found.lower <= 0.6 * np.pi / 8 <= found.upper
+    distance = wasserstein_sphere(density, UNIFORM)
+    assert distance.lower <= 0.6 * np.pi / 8 <= distance.upper
     with pytest.warns(UserWarning, match="finer cells take ten times as long and leave a bracket"):
         wasserstein_sphere(density, UNIFORM)
     near = Density(SPHERE, density.coefficients * np.array([1.0, 1.0 + 1e-15, 1.0]))
@@ -168,9 +168,9 @@ def test_uniform_to_octahedron_is_in_the_bracket(p, cost):
     angle = np.arccos(1.0 / length)
     reached = angle if cost == "geodesic" else 2.0 * np.sin(0.5 * angle)
     expected = (6.0 * np.sum(density * reached**p)) ** (1 / p)
-    found = wasserstein_sphere(Measure(SPHERE, corners), UNIFORM, p, cost=cost)
-    assert found.lower <= expected <= found.upper
-    assert found.width < 0.02 * expected
+    distance = wasserstein_sphere(Measure(SPHERE, corners), UNIFORM, p, cost=cost)
+    assert distance.lower <= expected <= distance.upper
+    assert distance.width < 0.02 * expected
 
 
 @pytest.mark.slow
@@ -206,10 +206,10 @@ def test_bracket_of_a_linear_density_holds_its_distance():
     coefficients = SPHERE.moments(np.array([[0.0, 0.0, 1.0]]), None, 1)
     # The moments of a Dirac are Y_10 = 3^(1/2): f = 1 + 3 c z with c times that.
     density = Density(SPHERE, coefficients * np.array([1.0, 0.2, 0.2]))
-    found = wasserstein_sphere(density, UNIFORM)
-    assert found.lower <= 0.6 * np.pi / 8 <= found.upper
-    assert found.upper < 1.002 * 0.6 * np.pi / 8  # measured: 1.0003
-    assert found.lower > 0.9 * 0.6 * np.pi / 8  # measured: 0.917
+    distance = wasserstein_sphere(density, UNIFORM)
+    assert distance.lower <= 0.6 * np.pi / 8 <= distance.upper
+    assert distance.upper < 1.002 * 0.6 * np.pi / 8  # measured: 1.0003
+    assert distance.lower > 0.9 * 0.6 * np.pi / 8  # measured: 0.917
 
 
 @pytest.mark.slow
@@ -227,20 +227,20 @@ def test_threads_do_not_change_a_bit():
 
     tokens = random_measure("shifted", 2100, np.random.default_rng(0))
     other = random_measure("uniform", 2100, np.random.default_rng(1))
-    found = []
+    result = []
     for count in (1, 3):
         set_threads(count)
-        found.append(wasserstein_sphere(tokens, other, 2))
-    assert found[0] == found[1]
+        result.append(wasserstein_sphere(tokens, other, 2))
+    assert result[0] == result[1]
 
 
 @pytest.mark.slow
 def test_densities_that_differ_by_rounding_are_at_distance_zero():
     """The parts of the difference would be empty, or noise be blown up."""
     slope = SPHERE.moments(np.array([[0.0, 0.0, 1.0]]), None, 1) * np.array([1.0, 0.3, 0.3])
-    found = wasserstein_sphere(Density(SPHERE, slope), Density(SPHERE, slope * (1 + 2e-16)))
-    assert found.lower == 0.0
-    assert found.upper < 1e-12
+    distance = wasserstein_sphere(Density(SPHERE, slope), Density(SPHERE, slope * (1 + 2e-16)))
+    assert distance.lower == 0.0
+    assert distance.upper < 1e-12
 
 
 def test_same_measure_is_at_distance_zero():
@@ -288,26 +288,26 @@ def test_what_has_no_distance_is_refused(call, kind, message):
 @pytest.mark.slow
 def test_cells_of_a_density_are_made_once(monkeypatch):
     """Every system of a study would partition the density it is compared with again."""
-    made = []
+    result = []
     plain = partition.density_cells
 
     def counted(*arguments: Any) -> Cells:
-        made.append(arguments[2])
+        result.append(arguments[2])
         return plain(*arguments)
 
     monkeypatch.setattr(partition, "density_cells", counted)
     law = mf.von_mises_fisher(2.0).build(SPHERE)
-    found = [
+    distances = [
         wasserstein_sphere(
             random_measure("uniform", 20, np.random.default_rng(seed)), law, 1, tolerance=0.1
         )
         for seed in (1, 2)
     ]
-    assert made == [6_000]
+    assert result == [6_000]
     again = Density(SPHERE, law.coefficients)
     second = random_measure("uniform", 20, np.random.default_rng(2))
-    assert wasserstein_sphere(second, again, 1, tolerance=0.1) == found[1]
-    assert made == [6_000, 6_000]
+    assert wasserstein_sphere(second, again, 1, tolerance=0.1) == distances[1]
+    assert result == [6_000, 6_000]
 
 
 @pytest.mark.slow

@@ -86,10 +86,10 @@ def test_a_ring_moves_by_its_law(d, flow, times, printed, verified):
     law = mf.from_points([np.arccos(0.3)])
     problem = mf.Problem(mf.Axial(d), mf.exponential(5.0), FLOWS[flow], law)
     run = mf.simulate(problem, until=times[-1], save=times, unit="paper")
-    found = np.array([np.cos(measure.points[0]) for measure in run.measures])
+    values = np.array([np.cos(measure.points[0]) for measure in run.measures])
     scaled = np.array(times) * np.exp(problem.log_scale)
     law_ = ring_height(d, 5.0, list(scaled), 0.3, normalized=flow == "SA")
-    verified("exact solutions", "one ring on S^(d-1) and its law", found - law_, 1e-10)
+    verified("exact solutions", "one ring on S^(d-1) and its law", values - law_, 1e-10)
     assert law_ == pytest.approx(printed, abs=1e-11 if flow == "SA" else 1e-8)
 
 
@@ -149,8 +149,8 @@ def test_the_error_falls_with_the_degree():
 
     problem = mf.Problem(mf.Axial(8), mf.exponential(5.0), mf.SA, mf.von_mises_fisher(6.0))
     density = problem.initial_measure().coefficients
-    felt, space = interaction_of(problem), mf.Axial(8)
-    rates = [felt.transport(k)(space.resize(density, k), False) for k in (6, 12, 24, 96)]
+    field, space = interaction_of(problem), mf.Axial(8)
+    rates = [field.transport(k)(space.resize(density, k), False) for k in (6, 12, 24, 96)]
     errors = [np.abs(each - rates[-1][: len(each)])[:4].max() for each in rates[:-1]]
     assert errors[0] > 1e-5 and errors[1] < 1e-2 * errors[0] and errors[2] < 1e-9
 
@@ -173,7 +173,7 @@ def test_noisy_tokens_follow_the_density():
     exact = mf.simulate(problem, until=0.5, save=[0.5]).moments[0, 1:3].real
     still = mf.simulate(replace(problem, kernel=mf.exponential(3.0), flow=mf.SA), 0.5, save=[0.5])
     assert (np.abs(still.moments[0, 1:3].real - exact) > 0.2).all()
-    found = []
+    result = []
     for seed in range(4):
         run = mf.simulate(
             problem, 0.5, save=2, step=0.05, seed=seed, representation="particles", tokens=2000
@@ -181,6 +181,6 @@ def test_noisy_tokens_follow_the_density():
         first, last = (measure.points for measure in run.measures)
         axis = int(np.abs(first.mean(axis=0)).argmax())
         c = last[:, axis]
-        found.append([c.mean(), (d * c**2 - 1.0).mean() / (d - 1)])
+        result.append([c.mean(), (d * c**2 - 1.0).mean() / (d - 1)])
     # Four standard errors of 8,000 cosines.
-    assert np.mean(found, axis=0) == pytest.approx(exact, abs=0.02)
+    assert np.mean(result, axis=0) == pytest.approx(exact, abs=0.02)

@@ -62,13 +62,13 @@ def poisson_problem(flow: mf.Flow) -> mf.Problem:
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 def test_poisson_density_is_carried_exactly(flow, times, tolerance, verified):
     """Moments of the closed-form solution, from near uniform to a Dirac measure (slow)."""
-    found = low_moments(carried(poisson_problem(flow), times, tolerance))
+    result = low_moments(carried(poisson_problem(flow), times, tolerance))
     turned = harmonics(AXIS[None], 8)[0].conj()
     radii = hyperbolic_poisson_radius(np.array(times), 0.1)
     expected = [SPHERE.convolve(hyperbolic_poisson_moments(r, 8), turned) for r in radii]
     # Fewer than twenty steps, which add up to less than their tolerance.
     what = "hyperbolic Poisson density as characteristics, sphere, to a Dirac measure"
-    verified("exact solutions", what, found - expected, tolerance)
+    verified("exact solutions", what, result - expected, tolerance)
     assert radii[-1] > (0.5 if times[-1] == 3.0 else 0.999)
 
 
@@ -103,16 +103,16 @@ def test_poisson_density_at_the_nodes_is_exact(verified):
 def test_characteristics_equal_the_density(flow, beta, modes, end, tolerance, verified):
     """Two methods that share nothing but the transforms, before the density is full."""
     problem = problem_of(beta, flow, modes)
-    found, expected = carried(problem, [end], tolerance, 1e-11), dense(problem, [end], 127)
+    result, expected = carried(problem, [end], tolerance, 1e-11), dense(problem, [end], 127)
     # Cells are far more exact than they say, as sums; steps add a few of their tolerances.
     what = "characteristics against density" + (" while clusters form" if beta == 6.0 else "")
-    error = low_moments(found) - low_moments(expected)
+    error = low_moments(result) - low_moments(expected)
     verified("independent methods", f"{what}, sphere", error, 1e-10)
     start = SPHERE.resize(problem.initial_measure().coefficients, 8)
-    assert np.abs(low_moments(found)[0] - start).max() > 0.1
+    assert np.abs(low_moments(result)[0] - start).max() > 0.1
     if beta == 6.0:
         assert expected[-1].measure.max_degree == 127
-        assert found[-1].diagnostics["nodes"] < 2e5
+        assert result[-1].diagnostics["nodes"] < 2e5
 
 
 @pytest.mark.slow
@@ -141,10 +141,10 @@ def test_turned_start_turns_the_run(verified):
         return (w * values) @ harmonics(x, degree).conj()
 
     moved = replace(problem, initial=mf.from_density(turned(start, 4)))
-    plain, found = (low_moments(carried(p, [3.0], 1e-8))[0] for p in (problem, moved))
+    plain, result = (low_moments(carried(p, [3.0], 1e-8))[0] for p in (problem, moved))
     what = "turned characteristics stay turned, sphere"
-    verified("symmetry", what, found - turned(plain, 8), 3e-8)
-    assert np.abs(found - plain).max() > 0.1
+    verified("symmetry", what, result - turned(plain, 8), 3e-8)
+    assert np.abs(result - plain).max() > 0.1
 
 
 @pytest.mark.slow
@@ -169,5 +169,5 @@ def test_density_hands_over_to_characteristics():
     problem = problem_of(2.0, mf.SA)
     before, after = dense(problem, [2.0, 3.0], 127)
     taken = replace(problem, initial=mf.from_density(before.measure.coefficients))
-    found = carried(taken, [0.0, 1.0], 1e-8)
-    np.testing.assert_allclose(low_moments(found), low_moments([before, after]), rtol=0, atol=1e-8)
+    result = carried(taken, [0.0, 1.0], 1e-8)
+    np.testing.assert_allclose(low_moments(result), low_moments([before, after]), rtol=0, atol=1e-8)

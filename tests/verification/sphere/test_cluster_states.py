@@ -84,38 +84,38 @@ def spectra(name: str, beta: float) -> list[tuple[mf.Flow, np.ndarray]]:
 def rates_by_differences(name: str, beta: float, flow: mf.Flow, by_moments: bool) -> np.ndarray:
     """Eigenvalues of the derivative of the velocity that runs use, largest first."""
     problem, points = mf.Problem(SPHERE, mf.exponential(beta), flow), vertices(name)
-    carrier, felt = particles(problem, mf.Measure(SPHERE, points)), interaction(problem)
+    carrier, field = particles(problem, mf.Measure(SPHERE, points)), interaction(problem)
 
     def velocity(x: np.ndarray) -> np.ndarray:
         if by_moments:
-            return felt.field(SPHERE.moments(x, None, felt.degree)).velocity(x)
+            return field.field(SPHERE.moments(x, None, field.degree)).velocity(x)
         return carrier.rhs(0.0, x.ravel()).reshape(-1, 3)
 
-    found = np.linalg.eigvals(jacobian(velocity, points))
-    assert np.abs(found.imag).max() < 1e-7
-    return np.sort(found.real)[::-1]
+    eigenvalues = np.linalg.eigvals(jacobian(velocity, points))
+    assert np.abs(eigenvalues.imag).max() < 1e-7
+    return np.sort(eigenvalues.real)[::-1]
 
 
 @each("name", SPECTRA, beta=[-4.0, 1.0, 5.0, 10.0, 81.0])
 def test_escape_rates_are_the_closed_forms(name, beta, verified):
     """Every rate and its multiplicity, relative to the largest, down to 1e-70."""
     for flow, spectrum in spectra(name, beta):
-        found = rates(name, beta, flow).escape
+        escape = rates(name, beta, flow).escape
         # An exponent of up to 2 beta rounds, and so does every coordinate of a vertex.
         size = np.abs(spectrum).max()
         what = "escape rates of polytopes of clusters, sphere, relative to the largest"
-        verified("exact solutions", what, (found - spectrum) / size, 2e-15 * (2 + abs(beta)))
+        verified("exact solutions", what, (escape - spectrum) / size, 2e-15 * (2 + abs(beta)))
 
 
 @each("name", SPECTRA, beta=[-4.0, 1.0, 5.0, 10.0], by_moments=[False, True])
 def test_velocity_of_runs_has_these_rates(name, beta, by_moments, verified):
     """Sums over pairs and by moments, differentiated numerically."""
     for flow, spectrum in spectra(name, beta):
-        found = rates_by_differences(name, beta, flow, by_moments)
+        result = rates_by_differences(name, beta, flow, by_moments)
         # Differences: h^6 beta^7 / 140 of them, and rounding eps / h.
         slack = 1e-9 * np.abs(spectrum).max() + 2e-12
         what = "escape rates of polytopes from the velocity of runs, sphere"
-        verified("exact solutions", what, found - spectrum, slack)
+        verified("exact solutions", what, result - spectrum, slack)
 
 
 @each(
@@ -146,8 +146,8 @@ def test_icosahedron_escapes_at_the_printed_rate():
 def test_a_run_leaves_a_polytope_at_its_rate(name, flow, verified):
     """Two e-folds of a disturbance of 1e-6 along the fastest direction, at beta = 5."""
     problem, points = mf.Problem(SPHERE, mf.exponential(5.0), flow), vertices(name)
-    found = rates(name, 5.0, flow)
-    rate, tangent = found.escape[0], found.modes[0]
+    result = rates(name, 5.0, flow)
+    rate, tangent = result.escape[0], result.modes[0]
     offsets = []
     for sign in (1e-6, -1e-6):
         moved = mf.Measure(SPHERE, SPHERE.check_points(points + sign * tangent))
@@ -162,8 +162,8 @@ def test_a_run_leaves_a_polytope_at_its_rate(name, flow, verified):
 @pytest.mark.parametrize("beta, stable", [(-0.6, False), (-0.7, True)])
 def test_triangle_becomes_stable_below_minus_two_thirds(beta, stable):
     """In its plane at beta < -2/3; perpendicular to it the rate e^{-beta / 2} stays positive."""
-    found = rates("triangle", beta, mf.USA).escape * np.exp(abs(beta))
+    result = rates("triangle", beta, mf.USA).escape * np.exp(abs(beta))
     in_plane, across = np.exp(-beta / 2) * (0.5 + 0.75 * beta), np.exp(-beta / 2)
     for rate in (in_plane, in_plane, across):
-        assert np.abs(found - rate).min() < 1e-14
+        assert np.abs(result - rate).min() < 1e-14
     assert (in_plane < 0) == stable

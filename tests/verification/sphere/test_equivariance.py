@@ -46,8 +46,13 @@ def test_moved_density_stays_moved(flow, beta, verified):
         (w * (turned @ (twice * SPHERE.resize(s.moments, 8))).real) @ harmonics(x, 8).conj()
         for s in plain
     ]
-    found = [SPHERE.resize(s.moments, 8) for s in moved]
-    verified("symmetry", "turned density stays turned, sphere", np.subtract(found, expected), 1e-11)
+    coefficients = [SPHERE.resize(s.moments, 8) for s in moved]
+    verified(
+        "symmetry",
+        "turned density stays turned, sphere",
+        np.subtract(coefficients, expected),
+        1e-11,
+    )
     # The power of every degree that is stored, the highest included.
     powers = [SPHERE.sizes_by_degree(s[1].moments) ** 2 for s in (plain, moved)]
     np.testing.assert_allclose(powers[1], powers[0], rtol=0, atol=1e-11)
@@ -72,11 +77,11 @@ def test_moved_tokens_stay_moved(flow, count, verified):
     assert np.abs(plain - points).max() > 0.01
     for move in MOVES.values():
         law = mf.from_points(points @ move.T)
-        found = ends(5.0, flow, law, 1e-12)[1].measure.points
+        result = ends(5.0, flow, law, 1e-12)[1].measure.points
         what = "turned and mirrored tokens stay so, sphere"
-        verified("symmetry", what, found - plain @ move.T, 1e-11)
-    found = ends(5.0, flow, mf.from_points(points[::-1]), 1e-12)[1].measure.points
-    np.testing.assert_allclose(found, plain[::-1], rtol=0, atol=1e-11)
+        verified("symmetry", what, result - plain @ move.T, 1e-11)
+    result = ends(5.0, flow, mf.from_points(points[::-1]), 1e-12)[1].measure.points
+    np.testing.assert_allclose(result, plain[::-1], rtol=0, atol=1e-11)
 
 
 @each("beta", BETAS, count=[40, 900], move=MOVES)
@@ -90,7 +95,7 @@ def test_velocity_of_moved_tokens_is_the_moved_velocity(beta, count, move):
         carrier = particles(problem, mf.Measure(SPHERE, points))
         plain = carrier.rhs(0.0, points.ravel()).reshape(-1, 3)
         moved = np.ascontiguousarray(points @ matrix.T)
-        found = carrier.rhs(0.0, moved.ravel()).reshape(-1, 3)
+        result = carrier.rhs(0.0, moved.ravel()).reshape(-1, 3)
         # e^{beta s} is as steep as beta; alone with its partition function a token sees less.
         slack = 1e-15 * max(abs(beta), 1.0) * (10 if flow.normalized else 1)
-        np.testing.assert_allclose(found, plain @ matrix.T, rtol=0, atol=slack)
+        np.testing.assert_allclose(result, plain @ matrix.T, rtol=0, atol=slack)

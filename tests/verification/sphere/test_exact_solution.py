@@ -68,7 +68,7 @@ def test_every_coefficient_of_the_right_hand_side_is_exact(flow, axis, verified)
     state = poisson(radius, AXES[axis], degree)
     problem = mf.Problem(SPHERE, mf.linear(), FLOWS[flow], mf.from_density(state))
     carrier = density(problem, problem.initial_measure(), tolerance=1e-10)
-    found = SPHERE.resize(carrier.rhs(0.0, carrier.state), degree)
+    coefficients = SPHERE.resize(carrier.rhs(0.0, carrier.state), degree)
     near = [hyperbolic_poisson_moments(radius + j * h, degree) for j in (-3, -2, -1, 1, 2, 3)]
     slope = (near[5] - near[0] - 9 * (near[4] - near[1]) + 45 * (near[3] - near[2])) / (60 * h)
     drift = 0.5 * (1 - radius**2) * hyperbolic_poisson_moments(radius, 1)[1]
@@ -76,4 +76,4 @@ def test_every_coefficient_of_the_right_hand_side_is_exact(flow, axis, verified)
     # Sixth differences: h^6 m^(7) / 140 and rounding eps / h, times |Y| up to 9; cutting at
     # degree 40 leaves 0.4^40 = 1e-16.
     what = "right-hand side of a hyperbolic Poisson density, sphere"
-    verified("exact solutions", what, found - expected, 5e-12)
+    verified("exact solutions", what, coefficients - expected, 5e-12)

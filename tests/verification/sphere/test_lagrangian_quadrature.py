@@ -59,13 +59,13 @@ def carried_moments(beta: float, normalized: bool, times: np.ndarray, nodes: int
         drift = -(attention[1:] / beta * moments[1:]) @ slopes / np.sin(theta)
         return drift / ((attention * moments) @ p) if normalized else drift
 
-    theta, time, found = np.arccos(labels), 0.0, []
+    theta, time, result = np.arccos(labels), 0.0, []
     for end in times:
         # From save to save, so that no interpolation enters.
         solution = solve_ivp(speed, (time, end), theta, method="DOP853", rtol=1e-13, atol=1e-14)
         theta, time = solution.y[:, -1], end
-        found.append(legendre(np.cos(theta), 8) @ weights)
-    return np.array(found)
+        result.append(legendre(np.cos(theta), 8) @ weights)
+    return np.array(result)
 
 
 def problem_of(beta: float, normalized: bool) -> mf.Problem:
@@ -91,9 +91,9 @@ def test_density_equals_carried_quadrature(normalized, beta, end, verified):
     profile = carried_moments(beta, normalized, times, 256)
     turned = harmonics(AXIS[None], 8)[0].conj()
     expected = np.array([SPHERE.convolve(row, turned) for row in profile])
-    found = [SPHERE.resize(snapshot.moments, 8) for snapshot in run]
+    coefficients = [SPHERE.resize(snapshot.moments, 8) for snapshot in run]
     what = "density against nodes carried by Legendre series, sphere"
-    verified("independent methods", what, found - expected, 5e-12)
+    verified("independent methods", what, coefficients - expected, 5e-12)
     assert run[-1].diagnostics["tail"] < 1e-11
     # Something has happened: a degree has grown, at beta = 100 those above 8 more than these.
     start = SPHERE.resize(problem.initial_measure().coefficients, 8)
@@ -131,17 +131,17 @@ def test_density_without_symmetry_equals_carried_nodes(
     x, weights = gauss_nodes(rings)
     twice = np.where(np.arange(len(start)) <= 5, 1.0, 2.0)
     measure = mf.Measure(SPHERE, x, weights * (harmonics(x, 5) @ (twice * start)).real)
-    held = DensityRepresentation(problem, SPHERE.resize(start, degree), 1e-9, degree)
-    found = []
-    for carrier in (held, particles(problem, measure)):
+    contents = DensityRepresentation(problem, SPHERE.resize(start, degree), 1e-9, degree)
+    result = []
+    for carrier in (contents, particles(problem, measure)):
         # The error control of a run allows more: its norm is a mean over all coefficients.
         state, step = carrier.state, end / steps
         stepper = runge_kutta(carrier.rhs, 0.0, state, tolerance=1e-9, step=step)
         for _ in range(steps):
             assert stepper.step(largest=step)
         assert stepper.time == pytest.approx(end, rel=1e-12)
-        found.append(carrier.moments(stepper.state, 8))
-        assert np.abs(found[-1] - SPHERE.resize(start, 8)).max() > 0.02
+        result.append(carrier.moments(stepper.state, 8))
+        assert np.abs(result[-1] - SPHERE.resize(start, 8)).max() > 0.02
         assert carrier.failure(0.0, stepper.state) is None
     what = f"density of degree {degree} against carried nodes, sphere, no symmetry"
-    verified("independent methods", what, found[0] - found[1], 1e-12)
+    verified("independent methods", what, result[0] - result[1], 1e-12)

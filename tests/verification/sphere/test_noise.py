@@ -107,9 +107,9 @@ def test_axisymmetric_density_follows_an_independent_code(
     assert np.abs(own - start).max() > 0.05
     end = run(problem, [until], 1e-10)[0].measure
     points = SPHERE.random_points(200, np.random.default_rng(0))
-    found = SPHERE.evaluate(end.coefficients, points)
+    values = SPHERE.evaluate(end.coefficients, points)
     what = "density with diffusion against a Legendre code of its own, sphere"
-    verified("independent methods", what, found - own @ legendre(points @ axis)[0], 1e-9)
+    verified("independent methods", what, values - own @ legendre(points @ axis)[0], 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_runs_end_in_the_stationary_states_of_newtons_method(beta, normalized, s
     flow = mf.Flow(normalized, 1.0, share * critical)
     problem = mf.Problem(SPHERE, kernel, flow, mf.von_mises_fisher(5.0))
     state = stationary_state(problem)
-    leading = max(found.rate for found in state.growth_rates(3) if found.rate < -1e-6)
+    leading = max(result.rate for result in state.growth_rates(3) if result.rate < -1e-6)
     end = run(problem, [24.0 / -leading], 1e-8)[0].measure
     expected = state.density().moments(MODES)
     what = "runs end in the stationary states of Newton's method, sphere"

@@ -40,10 +40,10 @@ def assert_equals_table(flow: mf.Flow, table: dict, axis: np.ndarray, verified: 
     run = run_from(axis, flow, list(table), 1e-13)
     turned = harmonics(axis[None], 5)[0].conj()
     expected = [SPHERE.convolve(np.array([1.0, *row]), turned) for row in table.values()]
-    found = [SPHERE.resize(moments, 5) for moments in run.packed_moments()]
+    coefficients = [SPHERE.resize(moments, 5) for moments in run.packed_moments()]
     # Half a unit of the last digit times |Y_lm| <= 3.4, and the run itself.
     what = "printed moments of a nonlinear run, sphere, any axis"
-    verified("exact solutions", what, np.subtract(found, expected), 4e-12)
+    verified("exact solutions", what, np.subtract(coefficients, expected), 4e-12)
 
 
 @pytest.mark.slow
@@ -73,8 +73,8 @@ def test_default_tolerance_is_good_for_nine_digits(flow, verified):
     for moments, row in zip(run.packed_moments(), table.values(), strict=True):
         # m_l = sum_m m_lm Y_lm(axis) / (2 l + 1), the mean of P_l(<x, axis>).
         parts = [SPHERE.convolve(np.eye(6)[l], moments) for l in range(1, 6)]
-        found = [
+        result = [
             SPHERE.inner(part, at_axis.conj()) / (2 * l + 1) for l, part in enumerate(parts, 1)
         ]
         what = "printed moments of a nonlinear run, sphere, default tolerance"
-        verified("exact solutions", what, np.subtract(found, row), 1e-9)
+        verified("exact solutions", what, np.subtract(result, row), 1e-9)

@@ -45,9 +45,9 @@ def test_moments_of_tokens_move_with_their_velocity(flow, beta, count, verified)
     rng = np.random.default_rng(count)
     x, mass = SPHERE.random_points(count, rng), rng.dirichlet(np.ones(count))
     problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), FLOWS[flow])
-    found = particles(problem, mf.Measure(SPHERE, x, mass)).rhs(0.0, x.ravel()).reshape(-1, 3)
+    result = particles(problem, mf.Measure(SPHERE, x, mass)).rhs(0.0, x.ravel()).reshape(-1, 3)
     expected = rates(x, plain_velocity(x, x, mass, beta, FLOWS[flow]), mass, DEGREE)
-    error = rates(x, found, mass, DEGREE) - expected
+    error = rates(x, result, mass, DEGREE) - expected
     what = "rates of moments of tokens by plain sums, sphere"
     verified("independent methods", what, error, 2e-12)
 
@@ -65,7 +65,7 @@ def test_density_moves_with_its_velocity(flow, beta, verified):
     # The quotient of a normalised flow needs more degrees than the products.
     state = SPHERE.resize(start, max(problem.kernel_degree, 64))
     carrier = DensityRepresentation(problem, state, 1e-10, SPHERE.degree_of(state))
-    found = SPHERE.resize(carrier.rhs(0.0, state), DEGREE)
+    coefficients = SPHERE.resize(carrier.rhs(0.0, state), DEGREE)
 
     def mass(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
         twice = np.where(np.arange(len(start)) <= 5, 1.0, 2.0)
@@ -78,9 +78,9 @@ def test_density_moves_with_its_velocity(flow, beta, verified):
     # A few hundred eps over the step of the difference, relative to the largest rate.
     size = np.abs(expected).max()
     what = "right-hand side of a density by plain sums, sphere, relative"
-    verified("independent methods", what, (found - expected) / size, 1e-11)
+    verified("independent methods", what, (coefficients - expected) / size, 1e-11)
     assert size > 1e-6
-    assert found[0] == 0.0
+    assert coefficients[0] == 0.0
 
 
 @pytest.mark.slow
@@ -92,7 +92,7 @@ def test_full_spectrum_moves_without_aliasing(beta, verified):
     modes = [[l, m, rng.normal()] for l in range(1, degree + 1) for m in range(-l, l + 1)]
     state = SPHERE.from_modes(modes)
     problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), mf.USA)
-    found = DensityRepresentation(problem, state, 1e-10, degree).rhs(0.0, state)
+    result = DensityRepresentation(problem, state, 1e-10, degree).rhs(0.0, state)
     twice = np.where(np.arange(len(state)) <= degree, 1.0, 2.0)
     x, weights = gauss_nodes(36)
     mass = weights * (harmonics(x, degree) @ (twice * state)).real
@@ -100,7 +100,7 @@ def test_full_spectrum_moves_without_aliasing(beta, verified):
     expected = rates(x, v, mass, degree)
     size = np.abs(expected).max()
     what = "right-hand side of a full spectrum by plain sums, sphere, relative"
-    verified("independent methods", what, (found - expected) / size, 1e-11)
+    verified("independent methods", what, (result - expected) / size, 1e-11)
 
 
 def test_unnormalized_hierarchy_closes_for_the_linear_kernel():
@@ -112,7 +112,7 @@ def test_unnormalized_hierarchy_closes_for_the_linear_kernel():
     expected = mean - x.T @ x / 50 @ mean
     np.testing.assert_allclose(v.mean(axis=0), expected, rtol=0, atol=1e-16)
     # The oracle above against it: Y_10 = sqrt(3) z, Y_11 = -sqrt(3 / 2) (x + i y).
-    found = rates(x, v, np.full(50, 0.02), 1)
+    result = rates(x, v, np.full(50, 0.02), 1)
     x1, y1, z1 = expected
     by_hand = [0.0, np.sqrt(3) * z1, -np.sqrt(1.5) * (x1 - 1j * y1)]
-    np.testing.assert_allclose(found, by_hand, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(result, by_hand, rtol=0, atol=1e-13)
