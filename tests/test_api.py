@@ -191,7 +191,7 @@ def test_logarithmic_times_until_one_cluster_are_those_of_a_run_file(tmp_path):
     assert other.problem.initial == mf.uniform()
 
 
-def test_what_a_call_asked_for_can_be_run_as_a_file(tmp_path):
+def test_call_can_be_run_as_a_file(tmp_path):
     """Files made in Python would not tell what they are."""
     laws = [
         LAW, mf.uniform(), mf.von_mises_fisher(2.0, mean=0.5),
@@ -207,7 +207,7 @@ def test_what_a_call_asked_for_can_be_run_as_a_file(tmp_path):
         assert np.array_equal(again.moments, run.moments)
 
 
-def test_progress_is_shown_and_happenings_are_logged(capsys, caplog):
+def test_progress_appears_and_events_are_logged(capsys, caplog):
     """A notebook would be silent for minutes."""
     with caplog.at_level(logging.INFO, "meanfield"):
         mf.simulate(PROBLEM, 40.0, save=5, progress=True, tolerance=1e-8)
@@ -232,7 +232,7 @@ def test_notebooks_show_a_bar_by_default(capsys, monkeypatch):
 
 
 @pytest.mark.slow
-def test_file_of_a_kernel_of_ones_own_is_told_not_to_run_again(tmp_path, caplog):
+def test_file_of_a_kernel_of_ones_own_cannot_run_again(tmp_path, caplog):
     """That the run file in it cannot be run would show months later."""
     own = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(2 * s), beta=2.0), mf.USA)
     own = replace(own, initial=mf.von_mises_fisher(1.0))
@@ -250,7 +250,7 @@ def test_file_of_a_kernel_of_ones_own_is_told_not_to_run_again(tmp_path, caplog)
     assert not [each for each in caplog.records if each.levelname == "WARNING"]
 
 
-def test_uniform_is_told_to_be_stationary(caplog):
+def test_uniform_is_reported_stationary(caplog):
     """Nothing would happen without a word."""
     mf.simulate(mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA), 1.0, save=2)
     assert "uniform is stationary: nothing will happen" in caplog.text
@@ -270,7 +270,7 @@ def test_uniform_is_told_to_be_stationary(caplog):
         ({"representation": "densty"}, "did you mean 'density'"),
     ],
 )
-def test_wrong_call_is_told(wrong, message):
+def test_wrong_call_is_refused(wrong, message):
     """Each in the words of the call."""
     with pytest.raises((ValueError, TypeError), match=message):
         mf.simulate(PROBLEM, **{"until": 1.0, "save": 3, **wrong})

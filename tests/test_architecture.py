@@ -63,7 +63,7 @@ def floor(name: str) -> int:
     return FLOOR.get(".".join(words), FLOOR[words[0]])
 
 
-def text_known(argument: ast.expr, name: str) -> str:
+def literal_text(argument: ast.expr, name: str) -> str:
     """Text of an argument of a module of that name, as far as it is known before it runs."""
     text = ""
     for part in argument.values if isinstance(argument, ast.JoinedStr) else [argument]:
@@ -95,7 +95,7 @@ def imported(name: str, source: str, expected: set[str]) -> set[str]:
 
         def visit_Call(self, node: ast.Call) -> None:
             if ast.unparse(node.func).endswith("import_module"):
-                words.append(text_known(node.args[0], name).rstrip("."))
+                words.append(literal_text(node.args[0], name).rstrip("."))
             self.generic_visit(node)
 
     Imports().visit(ast.parse(source))
@@ -157,7 +157,7 @@ def test_the_core_imports_no_wing():
     assert not [(a, b) for a, b in arrows if room[a] in core and room[b] in wings]
 
 
-def test_imports_that_hide_are_seen():
+def test_imports_that_hide_are_detected():
     """An import in a function, or by a string, would lead upwards unseen; one for types may."""
     hidden = "def f():\n    from meanfield.{} import x\n"
     graph = imports(

@@ -68,7 +68,7 @@ def test_good_arguments_come_through_as_the_function_wants_them():
         ((mf.SA, []), {"rule": 3}, TypeError, r"rule must be a function, got 3 \(int\)"),
     ],
 )
-def test_wrong_arguments_are_told(arguments, options, error, message):
+def test_wrong_arguments_are_refused(arguments, options, error, message):
     """NumPy would raise an obscure error far away."""
     refused("^studied: .*" + message, studied, *arguments, **options, error=error)
 
@@ -162,7 +162,7 @@ ODD = [
 INTERNAL = "object has no attribute|ufunc|broadcast|unpack|subscriptable|__init__|positional"
 
 
-def told(name: str, /, *arguments: object, **named: object) -> str:
+def message_of(name: str, /, *arguments: object, **named: object) -> str:
     try:
         CALLABLES[name](*arguments, **named)
     except (TypeError, ValueError) as error:
@@ -180,7 +180,7 @@ def test_every_parameter_of_every_public_function_is_checked():
         for value, words in ODD:
             if not any(word in hint for word in words.split()):
                 count += 1
-                said = told(name, **{parameter.name: value})
+                said = message_of(name, **{parameter.name: value})
                 right = re.search(f"^{name}: {parameter.name}\\b", said)
                 if not right or re.search(INTERNAL, said) or len(said) >= 300:
                     wrong.append(said)
@@ -224,7 +224,7 @@ def test_every_public_function_knows_its_names():
     """Python would say that __init__ got an unexpected keyword, and not which there are."""
     wrong = []
     for name in CALLABLES.keys() - {"Run.plot"}:
-        unknown, many = told(name, no_such_name=1), told(name, *[None] * 20)
+        unknown, many = message_of(name, no_such_name=1), message_of(name, *[None] * 20)
         if not re.search(f"^{name}: no_such_name is not known.*Known: ", unknown):
             wrong.append(unknown)
         if not re.search(f"^{name}: None is one argument too many; the order is ", many):
@@ -340,7 +340,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
 ]  # fmt: skip
 
 
-def test_mistakes_of_newcomers_are_told():
+def test_mistakes_of_newcomers_are_explained():
     """Each once surfaced far away, in the words of NumPy, or not at all."""
     result = [(tried(call), message) for call, message in MISTAKES]
     assert not [pair for pair in result if not re.search(pair[1], pair[0])]

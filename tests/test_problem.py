@@ -47,13 +47,13 @@ def test_moment_degree_is_the_kernel_s_and_at_least_twelve(beta, least):
     assert problem.moment_degree == max(problem.kernel_degree, 12) >= least
 
 
-def test_problem_is_uniform_unless_told():
+def test_problem_is_uniform_by_default():
     """Stability needs no initial measure."""
     assert mf.Problem(mf.Circle(), mf.linear(), mf.USA).initial_measure().max_degree == 0
     assert "uniform" in repr(mf.Problem(mf.Circle(), mf.linear(), mf.USA))
 
 
-def test_free_energy_is_known_where_the_flow_is_a_gradient():
+def test_free_energy_exists_where_the_flow_is_a_gradient():
     """Studies would look for a transition that nothing defines."""
     circle, softmax = mf.Circle(), mf.exponential(3.0)
     assert mf.Problem(circle, softmax, mf.USA).has_free_energy

@@ -20,7 +20,7 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path)
 
 
-def test_existing_output_is_kept(folder):
+def test_existing_output_stays(folder):
     """A run would be destroyed by the next one."""
     folder.run(stop_after=1)
     refused("exists: use --overwrite to replace it or --resume", folder.run, error=OutputError)

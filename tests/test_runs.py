@@ -188,7 +188,7 @@ def test_run_shows_what_it_is(run):
     assert f"{run.observables['energy'][-1]:.4g} at last" in html
 
 
-def test_empty_run_can_be_shown():
+def test_empty_run_can_be_printed():
     """A run that was interrupted at once would fail in a notebook."""
     empty = collect(PROBLEM, [])
     assert repr(empty) == "Run(circle, 0 saved times from t = 0 to 0, completed)"

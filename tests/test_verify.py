@@ -122,7 +122,7 @@ def failed(run: Run) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["density", "tokens"])
-def test_what_was_altered_is_found(name, request):
+def test_what_was_altered_is_detected(name, request):
     """Numbers of another run would count as sound."""
     run: Run = request.getfixturevalue(name)
     assert failed(run) == set()
@@ -176,7 +176,7 @@ def mirrored(measure: mf.Density | mf.Measure) -> mf.Density | mf.Measure:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["density", "tokens"])
-def test_mirrored_half_way_is_found(name, request):
+def test_mirrored_half_way_is_detected(name, request):
     """States, moments and energies would agree, and the run jump."""
     run: Run = request.getfixturevalue(name)
     k = len(run.scaled_time) // 2
@@ -194,7 +194,7 @@ def test_mirrored_half_way_is_found(name, request):
 
 
 @pytest.mark.slow
-def test_tokens_that_pass_each_other_are_found():
+def test_tokens_that_pass_each_other_are_detected():
     """Heads with matrices have no energy: mirrored states of softmax would look sound."""
     drawn = {"representation": "particles", "tokens": 12}
     head = mf.Head(score=[[1.0, 0.4], [-0.3, 0.5]], value=[[1.0, 0.2], [0.4, -0.5]])
@@ -212,7 +212,7 @@ def test_tokens_that_pass_each_other_are_found():
 
 
 @pytest.mark.slow
-def test_symmetry_that_rounding_broke_is_found():
+def test_symmetry_that_rounding_broke_is_detected():
     """A three-fold density that became another one would pass, early or late."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])
     run = mf.simulate(replace(USA, initial=law), 400.0, save=[0.0, 5.0, 400.0])
@@ -311,7 +311,7 @@ def edited(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Callable[[A
     ("name", "factor", "more"),
     [("clusters/count", 1.0, 1.0), ("order_parameter", 1.01, 0.0), ("entropy", 1.1, 0.0)],
 )
-def test_edited_observables_are_found(edited, name, factor, more):
+def test_edited_observables_are_detected(edited, name, factor, more):
     """Numbers that no state has would pass once the hash is gone."""
 
     def edit(file: h5py.File) -> None:
@@ -322,7 +322,7 @@ def test_edited_observables_are_found(edited, name, factor, more):
 
 
 @pytest.mark.slow
-def test_states_that_do_not_follow_are_found(edited):
+def test_states_that_do_not_follow_are_detected(edited):
     """States that agree with all that is stored of them would pass as an evolution."""
 
     def larger(file: h5py.File) -> None:
@@ -408,7 +408,7 @@ def test_mean_inverse_partition_bounds_every_measure():
         ("limit", "fluctuations: limit"),
     ],
 )
-def test_fluctuations_that_were_altered_are_found(what, check):
+def test_fluctuations_that_were_altered_are_detected(what, check):
     """Covariances, their start, and the limit that they are about."""
     law = mf.perturbed_uniform([[2, 0.1, 0.0], [3, 0.0, 0.05]])
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA, law)

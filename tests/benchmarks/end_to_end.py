@@ -105,12 +105,12 @@ def compare(space: str, beta: float, count: int, rounds: int) -> None:
         calls["JAX"] = by_jax(points, beta)
     last: dict[str, np.ndarray] = {}
 
-    def kept(name: str, call: End) -> Callable[[], None]:
+    def storing(name: str, call: End) -> Callable[[], None]:
         return lambda: last.__setitem__(name, call(end))
 
     for call in calls.values():
         call(0.01 * end)  # compile
-    kept_calls = {name: kept(name, call) for name, call in calls.items()}
+    kept_calls = {name: storing(name, call) for name, call in calls.items()}
     times = side_by_side(kept_calls, rounds, least=0.3, warm_up=False)
     for name in calls:
         apart = "merged"

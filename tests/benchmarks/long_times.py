@@ -119,12 +119,12 @@ def compare(end: float, rounds: int) -> None:
         calls["CVODE"] = by_cvode(start, end, fields)
     last: dict[str, np.ndarray] = {}
 
-    def kept(name: str, call: End) -> Callable[[], None]:
+    def storing(name: str, call: End) -> Callable[[], None]:
         return lambda: last.__setitem__(name, call())
 
     def show(calls: dict[str, End], rounds: int, warm_up: bool = True) -> None:
         mine = "ours, 1e-6"
-        texts = {name: kept(name, call) for name, call in calls.items()}
+        texts = {name: storing(name, call) for name, call in calls.items()}
         times = side_by_side(texts, rounds, least=0.3, warm_up=warm_up)
         for name, result in times.items():
             print(

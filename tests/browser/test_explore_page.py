@@ -86,7 +86,7 @@ def test_sphere_is_drawn_and_a_page_that_is_left_ends_its_run(visit, server):
     assert tab.said == []
 
 
-def test_without_the_word_nothing_is_shown(visit, server):
+def test_without_the_word_nothing_appears(visit, server):
     """Any page could look in."""
     port = server.server_address[1]
     tab = visit("about:blank")

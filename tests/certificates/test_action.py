@@ -55,7 +55,7 @@ def test_softmax_divides_by_the_smallest_partition_function():
         assert 0.95 < largest_share(problem, 0.02, representation="particles") < 1.0
 
 
-def test_tokens_of_many_dimensions_are_held_against_themselves():
+def test_tokens_of_many_dimensions_are_compared_with_themselves():
     """Where no distance is known the way of each token takes its place."""
     problem = mf.Problem(mf.Sphere(6), mf.exponential(3.0), mf.USA)
     share = largest_share(problem, 0.5, representation="particles", tokens=20)
@@ -121,7 +121,7 @@ def test_flows_without_an_energy_are_refused(problem, words):
     refused(words, check_climbs, problem)
 
 
-def test_one_save_or_none_kept_is_refused():
+def test_one_save_or_no_state_is_refused():
     """A bound is about two measures."""
     problem = mf.Problem(CIRCLE, mf.exponential(3.0), mf.USA, LAW)
     run = mf.simulate(problem, until=1.0, save=2)

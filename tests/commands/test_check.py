@@ -112,7 +112,7 @@ def test_check_foresees_a_failure(check, monkeypatch):
 
 
 @pytest.mark.slow
-def test_long_runs_are_extrapolated_by_what_is_known(check):
+def test_long_runs_are_extrapolated_from_their_start(check):
     """A run of hours would look like one of seconds, or atoms that reach any end like days."""
     text = check(*PARTICLES, "representation.tokens=20", "--set", "time.end=1e6")["time"]
     match = re.match(r"about (\S+) s at the pace of the first (\S+) %; more where", text)

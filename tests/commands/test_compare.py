@@ -86,7 +86,7 @@ def test_resume_without_output_or_difference_goes_on(config):
     assert compare(config, "--resume", "--set", "problem.normalized=false") == 0
 
 
-def test_existing_output_is_kept(config, refused):
+def test_existing_output_stays(config, refused):
     """A finished study would be lost."""
     assert compare(config) == 0
     before = config.with_name("small-compare.h5").read_bytes()
@@ -134,7 +134,7 @@ def test_resume_of_a_file_that_ends_elsewhere_is_refused(config, refused):
         (["--plot", "figure.bmp"], "figures end in"),
     ],
 )
-def test_mistake_is_told_before_the_study(config, options, message, refused):
+def test_mistake_is_reported_before_the_study(config, options, message, refused):
     """A slip would cost hours, or a traceback reach the user."""
     assert message in refused(*options)
     assert not config.with_name("small-compare.h5").exists()

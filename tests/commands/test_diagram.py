@@ -34,7 +34,7 @@ def test_file_and_json_hold_what_python_gives(tmp_path, cli):
 
 
 @pytest.mark.slow
-def test_resuming_gives_what_is_asked_for_at_once(tmp_path):
+def test_resuming_equals_one_session(tmp_path):
     """Replicas would be counted twice, or draw other numbers in other processes."""
     grown, whole = tmp_path / "grown.h5", tmp_path / "whole.h5"
     more = ("--score", "goe", "--value", "minus_score", "--normalization", "none", "--until", "0.2")
@@ -61,7 +61,7 @@ def test_resuming_gives_what_is_asked_for_at_once(tmp_path):
         (("--overwrite", "--dimension", "1"), "dimension must be at least 2, got 1"),
     ],
 )
-def test_what_cannot_be_done_is_told(options, message, tmp_path, capsys):
+def test_impossible_requests_are_refused(options, message, tmp_path, capsys):
     """A file would be replaced unasked, or continued to something else."""
     path = tmp_path / "d.h5"
     assert diagram(path, "--runs", "3") == 0

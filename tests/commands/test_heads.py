@@ -39,7 +39,7 @@ def heads(config, monkeypatch):
 
 
 @pytest.mark.slow
-def test_run_of_heads_is_told_as_what_it_is(heads, cli):
+def test_run_of_heads_is_described(heads, cli):
     """A figure or a table would show a kernel and rates that there are not."""
     facts = cli.facts("check", heads)
     assert facts["attention"].startswith("2 heads; beta 3, the largest")

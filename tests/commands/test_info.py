@@ -63,7 +63,7 @@ def test_json_is_one_object_with_everything(output, cli):
     assert 'title = "small"' in answer["config"]
 
 
-def test_file_without_rows_is_shown(output, tmp_path, cli):
+def test_file_without_rows_is_described(output, tmp_path, cli):
     """A run that was killed before its first row would be a traceback."""
     run, path = load(output), tmp_path / "empty.h5"
     attributes = run.attributes | {"status": "running"}

@@ -116,7 +116,7 @@ def test_version_and_help(cli):
 @pytest.mark.parametrize(
     ("words", "same"), [([], ["--help"]), (["help"], ["--help"]), (["help", "run"], ["run", "-h"])]
 )
-def test_help_comes_however_it_is_asked_for(words, same, cli):
+def test_help_comes_in_every_spelling(words, same, cli):
     """The first thing that a user tries would be a mistake."""
     output = cli(*words)
     assert output == cli(*same) and "Documentation: docs/commands.md" in output
@@ -145,7 +145,7 @@ def test_threads_beyond_reason_are_refused(monkeypatch, cli):
     )
 
 
-def test_bad_environment_is_found_at_once(monkeypatch, cli, tmp_path):
+def test_bad_environment_is_reported_at_once(monkeypatch, cli, tmp_path):
     """A run would begin, write its output, and fail at the first step."""
     monkeypatch.setattr(threads, "_chosen", None)
     monkeypatch.setenv("MEANFIELD_THREADS", "many")

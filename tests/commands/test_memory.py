@@ -41,15 +41,15 @@ def room(monkeypatch):
     return monkeypatch
 
 
-def asked(config, *overrides):
+def need_of(config, *overrides):
     return load_config(config, list(overrides))
 
 
 def test_particles_are_counted(config):
     """Memory would be estimated for another system."""
-    assert particle_count(asked(config)) is None
-    assert particle_count(asked(config, *PARTICLES)) == 1_000_000
-    assert particle_count(asked(config, "initial={name = 'atoms', angles = [0, 1, 2]}")) == 3
+    assert particle_count(need_of(config)) is None
+    assert particle_count(need_of(config, *PARTICLES)) == 1_000_000
+    assert particle_count(need_of(config, "initial={name = 'atoms', angles = [0, 1, 2]}")) == 3
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_particles_are_counted(config):
 )
 def test_needs_are_those_of_the_representation(config, overrides, start, largest):
     """Memory would be that of another representation, or of what it never grows to."""
-    loaded = asked(config, *overrides)
+    loaded = need_of(config, *overrides)
     beginning, grown = starting_need(loaded), largest_need(loaded)
     assert (beginning.what, grown.what) == (start, largest)
     assert beginning.size <= grown.size == largest_need(loaded).size
@@ -75,17 +75,17 @@ def test_needs_are_those_of_the_representation(config, overrides, start, largest
 
 def test_stages_are_what_noisy_tokens_do_not_have(config):
     """Noisy systems that fit would be refused."""
-    noisy = asked(config, *PARTICLES, "problem.diffusivity=0.1", "time.step=0.1")
-    assert largest_need(noisy).size < 0.8 * largest_need(asked(config, *PARTICLES)).size
+    noisy = need_of(config, *PARTICLES, "problem.diffusivity=0.1", "time.step=0.1")
+    assert largest_need(noisy).size < 0.8 * largest_need(need_of(config, *PARTICLES)).size
 
 
 def test_states_that_wait_are_counted(config):
     """A run that keeps its states would be killed by them; but they do not wait for ever."""
     few, many = (
-        largest_need(asked(config, *PARTICLES, "output.state=all", f"time.save={n}")).size
+        largest_need(need_of(config, *PARTICLES, "output.state=all", f"time.save={n}")).size
         for n in (5, 60)
     )
-    assert few - largest_need(asked(config, *PARTICLES)).size == 5 * 8e6
+    assert few - largest_need(need_of(config, *PARTICLES)).size == 5 * 8e6
     assert many - few == 2**28 + 8e6 - 5 * 8e6
 
 
@@ -100,7 +100,7 @@ def test_states_that_wait_are_counted(config):
 )
 def test_grid_of_clusters_is_counted(config, overrides, size):
     """A density of low degree would take 250 MiB without notice, and be killed."""
-    loaded = asked(config, DENSITY, *overrides)
+    loaded = need_of(config, DENSITY, *overrides)
     problem = loaded.problem
     state = represent(problem, loaded.options).state.nbytes
     unseen = starting_need(loaded, observed=False).size  # by comparisons
@@ -133,14 +133,14 @@ def test_run_that_cannot_begin_is_refused(config, overrides, line, room, cli):
     assert not config.with_suffix(".h5").exists()
 
 
-def test_run_that_may_outgrow_the_machine_is_told(config, room, capsys):
+def test_run_that_may_outgrow_the_machine_has_a_warning(config, room, capsys):
     """A density that hardly grows would be refused, or one that does die without a warning."""
-    check_memory(asked(config, *SPHERE, DENSITY, "representation.max_degree=1023"))
+    check_memory(need_of(config, *SPHERE, DENSITY, "representation.max_degree=1023"))
     assert capsys.readouterr().err == (
         f"meanfield: {config}: [representation] degree 1023 would take about 1.29 GiB of memory, "
         "this process may use 0.293 GiB: a run that grows as far would fail.\n"
     )
-    check_memory(asked(config, DENSITY))
+    check_memory(need_of(config, DENSITY))
     assert capsys.readouterr().err == ""
 
 
@@ -183,15 +183,15 @@ def test_check_tells_what_studies_lack(config, room, cli):
 
 def test_ensemble_of_densities_moves_few_nodes(config):
     """An ensemble whose cost does not depend on the tokens would be refused for them."""
-    density = asked(config, "ensemble.representation=density")
-    whole = study_need(asked(config), "ensemble", 1_000_000, 1).size
+    density = need_of(config, "ensemble.representation=density")
+    whole = study_need(need_of(config), "ensemble", 1_000_000, 1).size
     assert study_need(density, "ensemble", 1_000_000, 1).size < 0.6 * whole
 
 
 def test_refusal_is_an_error_of_the_run_file(config, room):
     """Programs could not tell it from a failure."""
     with pytest.raises(ConfigError, match="1000000 tokens would take about"):
-        check_memory(asked(config, *PARTICLES))
+        check_memory(need_of(config, *PARTICLES))
 
 
 # Takes the memory away when three times were saved: the address space may not grow any more.
@@ -254,5 +254,5 @@ def test_estimate_is_that_of_the_run(config, overrides):
     # Compilers take memory, the first time on a machine.
     for _ in range(2):
         done = subprocess.run(line, capture_output=True, text=True, check=True)
-    ratio = starting_need(asked(config, *overrides)).size / (1024 * float(done.stdout))
+    ratio = starting_need(need_of(config, *overrides)).size / (1024 * float(done.stdout))
     assert 1.0 <= ratio < 1.5

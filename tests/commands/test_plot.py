@@ -72,7 +72,7 @@ def test_study_is_drawn(tmp_path, cli):
         ("a.h5", b"hello", "is not a readable HDF5 file. Restore a copy"),
     ],
 )
-def test_other_files_are_told(name, content, line, tmp_path, cli):
+def test_other_files_are_refused(name, content, line, tmp_path, cli):
     """A run file or a figure would be called a damaged file of results."""
     if name:
         (tmp_path / name).write_bytes(content)

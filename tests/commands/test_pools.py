@@ -49,7 +49,7 @@ def test_one_place_is_chosen(config, cli):
 
 
 @pytest.mark.slow
-def test_cluster_that_is_not_there_is_told(config, cli, monkeypatch):
+def test_missing_cluster_is_reported(config, cli, monkeypatch):
     """The density would be run first, or an output be left behind."""
     pytest.importorskip("distributed")
     monkeypatch.setattr(study_commands, "_comparison_plan", None)

@@ -59,7 +59,7 @@ def test_lines_stand_above_the_bar(capsys, monkeypatch):
 
 
 @pytest.fixture
-def shown(capsys, monkeypatch):
+def progress_lines(capsys, monkeypatch):
     """Lines that items make, with so many seconds between lines."""
 
     def run(items, total, seconds=0.0, **options):
@@ -82,20 +82,20 @@ def ended(monkeypatch):
     return at
 
 
-def test_what_is_left_follows_from_the_pace_of_this_session(shown, ended):
+def test_what_is_left_follows_from_the_pace_of_this_session(progress_lines, ended):
     """Work of an earlier session would count as done in no time."""
     ended(30.0, 60.0)
-    assert shown([1, 2], 46, before=lambda item: 40.0) == [
+    assert progress_lines([1, 2], 46, before=lambda item: 40.0) == [
         "work: 41/46, 30 s, about 150 s left",
         "work: 42/46, 60 s, about 120 s left",
     ]
 
 
-def test_preparations_say_nothing_about_the_pace(shown, ended):
+def test_preparations_say_nothing_about_the_pace(progress_lines, ended):
     """Nine seconds of compiling before 160 saves of a moment each would promise 24 minutes."""
     ended(9.0, 9.5)
     expected = ["work: 1/161, 9 s", "work: 2/161, 10 s, about 80 s left"]
-    assert shown([1, 2], 161, prepares=True) == expected
+    assert progress_lines([1, 2], 161, prepares=True) == expected
 
 
 def test_compiling_says_nothing_about_the_pace(capsys, ended, monkeypatch):
@@ -168,6 +168,6 @@ LEFT = "0 s, about 0 s left"
          ["work: seven", "work: and lucky"]),
     ],
 )  # fmt: skip
-def test_lines_tell_how_far_the_work_is(shown, items, total, seconds, options, expected):
+def test_lines_tell_how_far_the_work_is(progress_lines, items, total, seconds, options, expected):
     """Items would be counted otherwise than they are, or lines be lost."""
-    assert shown(items, total, seconds, **options) == expected
+    assert progress_lines(items, total, seconds, **options) == expected

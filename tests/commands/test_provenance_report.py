@@ -96,7 +96,7 @@ def test_run_that_goes_on_has_no_hash(tmp_path, monkeypatch, cli):
     assert ["result_hash" in facts for facts in between] == [False] * 3 + [True]
 
 
-def test_file_of_an_earlier_version_is_told_as_far_as_it_goes():
+def test_file_of_an_earlier_version_is_described_as_far_as_it_goes():
     """A file without these attributes could not be looked at."""
     old = {"meanfield_version": "0.0.9", "created": "2026-01-01T00:00:00+00:00", "beta": 4.0}
     report = provenance_report(old, "ab" * 32)

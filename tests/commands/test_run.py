@@ -62,7 +62,7 @@ def test_stationary_run_says_so(config, cli):
     assert len(said) == 2
 
 
-def test_existing_output_is_kept(config, cli):
+def test_existing_output_stays(config, cli):
     """A second run would destroy the first one."""
     output, other = config.with_suffix(".h5"), ("--set", "problem.beta=5")
     assert run(config, "--quiet") == 0

@@ -33,7 +33,7 @@ def test_nothing_that_grows_is_null(answer):
 
 
 @pytest.mark.parametrize("degree", [1, 60])
-def test_max_degree_is_that_asked_for(answer, degree):
+def test_max_degree_is_the_option(answer, degree):
     """The list would end elsewhere."""
     line = f"--manifold sphere:5 --beta 2 --normalization none --max-degree {degree}"
     assert len(answer(line)["growth_rates"]) == degree + 1

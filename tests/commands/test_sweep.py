@@ -137,7 +137,7 @@ def test_resuming_runs_what_is_missing(config, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_file_of_another_run_is_told(config, tmp_path):
+def test_a_file_of_another_run_is_refused(config, tmp_path):
     """A table would give values at parameters that they are not of."""
     folder = tmp_path / "x"
     assert sweep(config, folder) == 0

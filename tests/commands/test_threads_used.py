@@ -37,7 +37,7 @@ def ticks(process):
         ([], {"OMP_NUM_THREADS": "1"}, 1),
     ],
 )
-def test_as_many_threads_are_busy_as_were_asked_for(tmp_path, options, environment, expected):
+def test_as_many_threads_are_busy_as_requested(tmp_path, options, environment, expected):
     """A job would take cores that a queue gave to others, or leave its own idle."""
     (tmp_path / "run.toml").write_text(RUN)
     reference = {k: v for k, v in os.environ.items() if "NUM_THREADS" not in k}

@@ -80,7 +80,7 @@ def test_staircase_jumps_at_the_threshold(dimension, expected):
     assert count[above][0] == pytest.approx({1: 3.0, 2: 3.711631}[dimension], abs=1e-6)
 
 
-def test_distributions_are_those_asked_for():
+def test_distributions_are_the_requested_ones():
     """Bars would be of another point, or rare counts take the room."""
     chosen = points()[2]
     figure = law_figure(points(), shown=[chosen])

@@ -95,7 +95,7 @@ def test_points_hold_the_runs_at_the_multiple(measured):
         assert (p.linear.samples, p.corrected.samples, p.measured.samples) == (50, 2, 4)
 
 
-def test_sizes_and_runs_not_made_are_left_out(measured):
+def test_missing_sizes_and_runs_are_left_out(measured):
     """A run that is not there would count as -1 clusters."""
     counts = measured.counts.copy()
     counts[0], counts[1, 1:] = -1, -1
@@ -107,11 +107,11 @@ def test_corrected_law_shares_no_numbers_with_the_runs(measured, monkeypatch):
     """Systems of few tokens would be the runs themselves, and agree with them for no reason."""
     seeds = []
 
-    def seen(*options):
+    def record(*options):
         seeds.append(options[3])
         yield range(2), np.array([3, 3])
 
-    monkeypatch.setattr("law_points.corrected_counts", seen)
+    monkeypatch.setattr("law_points.corrected_counts", record)
     law_points(PROBLEM, measured, seed=3, **FEW)
     assert 3 not in seeds and len(set(seeds)) == 2
 
@@ -137,7 +137,7 @@ def test_second_analysis_samples_nothing(measured, tmp_path, monkeypatch):
         law_points(PROBLEM, measured, store=store, **FEW)
 
 
-def test_stored_counts_are_those_made(tmp_path):
+def test_stored_counts_are_the_finished_runs(tmp_path):
     """Counts would change on the way through the file, or one entry replace another."""
     store = tmp_path / "laws.json"
     for key, counts in ((1, [3, 2, 3]), (2, [7])):

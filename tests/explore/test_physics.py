@@ -89,7 +89,7 @@ def test_ends_of_sliders_are_in_range():
         assert least <= 10 ** float(low) * round_off and 10 ** float(high) <= most * round_off + 12
 
 
-def test_laws_that_there_are_not_are_told():
+def test_missing_laws_are_reported():
     """The page would show the law of another setting, or none without a word."""
     for setting, said in (
         (Setting(strength="repel"), "none: uniform is stable"),

@@ -187,7 +187,9 @@ def files(tmp_path_factory: pytest.TempPathFactory, commands: Commands) -> Files
 def reader(commands: Commands, files: Files, tmp_path: Path) -> Callable[..., readers.Reader]:
     """Reader of a file by name, but without some of the commands."""
 
-    def made(name: str, *without: str, only: tuple[str, ...] | None = None) -> readers.Reader:
+    def make_reader(
+        name: str, *without: str, only: tuple[str, ...] | None = None
+    ) -> readers.Reader:
         return readers.reader(commands, files[name], tmp_path, without, only)
 
-    return made
+    return make_reader

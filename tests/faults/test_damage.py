@@ -54,7 +54,7 @@ def test_file_cut_at_every_length_near_its_end_is_refused_or_right(name, reader,
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [512, 4096])
 @pytest.mark.parametrize("name", ["density", "ensemble"])
-def test_last_block_that_was_not_written_is_seen(name, size, reader):
+def test_last_block_that_was_not_written_is_detected(name, size, reader):
     """The seal would be lost with the numbers before it, and their zeros be read."""
     result = reader(name, only=("load",))
     assert result.read("load", result.file.content[:-size] + bytes(size)) == "refused"

@@ -96,7 +96,7 @@ def there(name, file):
     return values >= 0 if values.dtype.kind == "i" else np.isfinite(values)
 
 
-def begun(folder, name, workers):
+def start_study(folder, name, workers):
     """A study that is about to begin; the undisturbed one is done by one process."""
     (folder / "run.toml").write_text(CONFIG)
     alone = Study(name, folder, 1)
@@ -147,7 +147,7 @@ def at_calls(study, numbers, calls):
 @pytest.mark.parametrize("name", DONE)
 def test_many_signals_cost_no_results(tmp_path, name, survived):
     """A rarer instant would cost a study, or change its result."""
-    study = begun(tmp_path, name, 1)
+    study = start_study(tmp_path, name, 1)
     for number in (KILL, *STOPPING):
         study.begin_again()
         ends = at_instants(study, 15, int(number), signal=number)
@@ -158,7 +158,7 @@ def test_many_signals_cost_no_results(tmp_path, name, survived):
 @pytest.mark.parametrize("name", DONE)
 def test_every_call(tmp_path, name, part, survived):
     """Between two steps of a write the file would be neither the old one nor the new one."""
-    study = begun(tmp_path, name, 1)
+    study = start_study(tmp_path, name, 1)
     calls = list(range(3 * part, study.calls + 1, 12))
     ends = at_calls(study, (KILL, *STOPPING), calls)
     survived("signals", f"inside a write: {name}", len(calls), **ends)
@@ -178,7 +178,7 @@ POOLS = [
 @pytest.mark.parametrize("name", DONE)
 def test_pools_leave_nothing(tmp_path, name, aim, number, count, survived):
     """Orphaned processes would go on, or a study of many processes would lose its results."""
-    study = begun(tmp_path, name, 2)
+    study = start_study(tmp_path, name, 2)
     ends = at_instants(study, count, 1, signal=number, aim=aim)
     what = {"command": "the first process", "worker": "a worker", "session": "all processes"}[aim]
     said = f"{signal.Signals(number).name} to {what} of several: {name}"

@@ -37,7 +37,7 @@ def test_faults_are_written_down(survived, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("cases", "outcomes"), [(0, {}), (3, {"right": 2})])
-def test_faults_that_were_not_made_do_not_count(cases, outcomes, survived):
+def test_missing_faults_do_not_count(cases, outcomes, survived):
     """A test that makes no fault would look like one that all survived."""
     with pytest.raises(AssertionError):
         survived("damaged files", "cut files", cases, **outcomes)

@@ -94,7 +94,7 @@ PARTS = 8
 pytestmark = traced
 
 
-def begun(folder, case):
+def start_run(folder, case):
     tokens = np.random.default_rng(1).normal(size=(150, 3))
     np.save(folder / "tokens.npy", tokens)
     return chain(folder, CONFIG, CASES[case])
@@ -142,7 +142,7 @@ def at_calls(run, numbers, calls):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return begun(tmp_path_factory.mktemp("run"), "noisy particles")
+    return start_run(tmp_path_factory.mktemp("run"), "noisy particles")
 
 
 @pytest.mark.slow
@@ -159,7 +159,7 @@ def test_few_faults_of_each_kind_cost_nothing(run, survived):
 @pytest.mark.parametrize("case", CASES)
 def test_random_instants(tmp_path, case, survived):
     """A rarer instant would cost the run, or change its result."""
-    run = begun(tmp_path, case)
+    run = start_run(tmp_path, case)
     killed = at_instants(run, KILL, 20, 2)
     assert killed["ended"] > 5
     survived("signals", f"kill at random instants: {case}", 20, **killed)
@@ -174,7 +174,7 @@ def test_random_instants(tmp_path, case, survived):
 @pytest.mark.parametrize("case", CASES)
 def test_some_calls(tmp_path, case, survived):
     """Some representation would write what it cannot go on from."""
-    run = begun(tmp_path, case)
+    run = start_run(tmp_path, case)
     calls = random.Random(3).sample(range(run.calls), 20)
     ends = at_calls(run, (KILL, *STOPPING), calls)
     survived("signals", f"signals inside a write: {case}", 20, **ends)
@@ -185,7 +185,7 @@ def test_some_calls(tmp_path, case, survived):
 @pytest.mark.parametrize("numbers", [(KILL,), STOPPING], ids=["kill", "interrupts"])
 def test_every_call(tmp_path, numbers, part, survived):
     """Between two steps of a write the file would be neither the old one nor the new one."""
-    run = begun(tmp_path, "noisy particles")
+    run = start_run(tmp_path, "noisy particles")
     calls = range(part, run.calls + 1, PARTS)
     ends = at_calls(run, numbers, calls)
     what = "kill" if KILL in numbers else "interrupts"
@@ -252,5 +252,5 @@ def test_few_failures_leave_a_whole_file(run, survived):
 @pytest.mark.parametrize("case", CASES)
 def test_many_failures_leave_a_whole_file(tmp_path, case, survived):
     """Some failure would cost what was computed."""
-    run = begun(tmp_path, case)
+    run = start_run(tmp_path, case)
     survived("exceptions", f"in any function: {case}", 20, **failures(run, 20, 2))

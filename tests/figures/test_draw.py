@@ -78,7 +78,7 @@ def possible(kind, name):
          "run was particles: points have no spectral tail"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_drawn_is_told(call, error, message, tmp_path, monkeypatch):
+def test_impossible_figures_are_refused(call, error, message, tmp_path, monkeypatch):
     """The user would not learn how to get the picture."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(error, match=message):

@@ -187,7 +187,7 @@ def test_mp4_is_a_film(tmp_path):
 
 
 @pytest.mark.slow
-def test_film_without_a_path_is_shown_in_a_notebook(tmp_path):
+def test_film_without_a_path_appears_in_a_notebook(tmp_path):
     """`run.animate()` would ask for a path, or show nothing."""
     law = mf.perturbed_uniform([[1, 0.1, 0.0]])
     run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=1.0, save=2)
@@ -207,7 +207,7 @@ def test_film_without_a_path_is_shown_in_a_notebook(tmp_path):
         (False, "film.mp4", "circle", r"ffmpeg, which is not installed\. .* or write \.gif"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_filmed_is_told(stateless, name, manifold, message, tmp_path, monkeypatch):
+def test_impossible_films_are_refused(stateless, name, manifold, message, tmp_path, monkeypatch):
     """The user would not learn how to get the film, or wait for one that cannot be written."""
     monkeypatch.setenv("PATH", str(tmp_path))
     run = run_of(manifold)

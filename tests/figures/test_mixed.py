@@ -139,7 +139,7 @@ def test_all_pictures_of_a_run_follow_tokens_once(mixed_circle, mixed_sphere, mo
     assert alive() is None
 
 
-def test_nodes_of_characteristics_are_shown_as_the_density_they_stand_for():
+def test_nodes_of_characteristics_are_drawn_as_their_density():
     """A histogram of nodes would be full of holes, or the mass at the seam be lost."""
     # The mass is linear between points h = 0.4 / 64 apart: means over cells of a width c are wrong
     # by at most 2 h^2 / 8 max|f'| / c = 2.4e-4.

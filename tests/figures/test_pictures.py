@@ -47,14 +47,14 @@ def nothing_computed(*allowed):
     """Check that drawing in the block enters no room but these and those that know how to draw."""
     rooms = set()
 
-    def seen(frame, event, argument):
+    def trace(frame, event, argument):
         name, code = frame.f_code.co_filename, frame.f_code.co_name
         if event == "call" and name.startswith(PACKAGE) and code != "<module>":
             rooms.add(name.removeprefix(PACKAGE))
 
     before = sys.getprofile()
     with style():
-        sys.setprofile(seen)
+        sys.setprofile(trace)
         try:
             yield
         finally:
@@ -115,7 +115,7 @@ def test_film_is_drawn_from_frames(mixed_circle):
 
 
 @pytest.mark.slow
-def test_figure_of_numbers_that_no_run_made():
+def test_figure_of_numbers_without_a_run():
     """A picture would need a run beside it."""
     times = np.array([0.0, 1.0, 2.0])
     frame = Frame("title", Facts(manifold="circle"), times, False, 0.5, ((1.0, "atoms"),))
@@ -127,7 +127,7 @@ def test_figure_of_numbers_that_no_run_made():
     assert {"atoms", "one cluster", "title"} <= set(texts)
 
 
-def test_figures_of_numbers_that_no_study_made():
+def test_figures_of_numbers_without_a_study():
     """The same, of pictures of studies."""
     n, law = np.array([100.0, 1000.0]), np.array([0.5, 0.25])
     curve = TimeCurve(2.0, np.ones(2), np.zeros(2), law, -0.3, 0.01)

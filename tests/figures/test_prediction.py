@@ -72,7 +72,7 @@ def test_stable_problem_says_so():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
-def test_given_tokens_get_their_potential(manifold, tmp_path):
+def test_tokens_of_the_user_get_their_potential(manifold, tmp_path):
     """Maxima or masses would be missing, or the figure fail on one manifold."""
     points = manifold.random_points(60, np.random.default_rng(2))
     problem = mf.Problem(manifold, mf.exponential(6.0), mf.USA)

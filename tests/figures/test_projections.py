@@ -61,14 +61,14 @@ def test_east_is_right_and_north_is_up():
 
 
 @pytest.mark.parametrize("latitude", [-0.5 * np.pi, 0.0, 0.7, 0.5 * np.pi])
-def test_globe_is_seen_from_any_side(latitude):
+def test_globe_turns_to_any_side(latitude):
     """Seen from a pole the frame would not be defined."""
     frame = Orthographic(directions(2.0, latitude)).frame
     assert frame @ frame.T == pytest.approx(np.eye(3), abs=1e-12)
     assert np.linalg.det(frame) == pytest.approx(1.0)
 
 
-def test_back_of_the_globe_is_not_seen():
+def test_back_of_the_globe_is_hidden():
     """Tokens would shine through the globe."""
     assert np.isnan(ROUND.to_plane(-ROUND.towards)).all()
     assert np.isfinite(ROUND.to_plane(ROUND.towards)).all()

@@ -25,7 +25,7 @@ def repelled():
     return replace(run, attributes=dict(run.attributes) | {"config": text})
 
 
-def test_rare_lines_are_told(repelled):
+def test_rare_lines_are_reported(repelled):
     """Nobody would see how far the tail is; the slowest decay would be the fastest growth."""
     axes = plot(repelled, "resolution").axes[0]
     assert any(list(line.get_ydata()) == [1e-9, 1e-9] for line in axes.lines)

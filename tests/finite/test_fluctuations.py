@@ -14,7 +14,7 @@ ASYMMETRIC = mf.from_density(np.array([1.0, 0.25, -0.1j]))
 RIPPLE = mf.from_density(np.array([1.0, 0.0, 0.0, 0.05]))
 
 
-def found(beta, flow, law, until):
+def fluctuations_of(beta, flow, law, until):
     """Fluctuations up to degree 4 on the circle."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=beta), flow, law)
     return mf.fluctuations(problem, until=until, save=2)
@@ -23,7 +23,7 @@ def found(beta, flow, law, until):
 @pytest.mark.slow
 def test_reference_numbers_of_an_asymmetric_density():
     """Influence functions on quadrature nodes, a code of its own; 9 digits."""
-    of = found(2.0, mf.USA, ASYMMETRIC, 0.5 * np.exp(2.0))
+    of = fluctuations_of(2.0, mf.USA, ASYMMETRIC, 0.5 * np.exp(2.0))
     variance = np.diag(of.covariance[-1]).real[1:]
     np.testing.assert_allclose(
         variance, [2.001344915, 4.560674803, 4.216151211, 2.856468269], rtol=1e-9
@@ -44,7 +44,7 @@ def test_reference_numbers_of_an_asymmetric_density():
 @pytest.mark.slow
 def test_reference_numbers_with_softmax():
     """The same code, softmax."""
-    of = found(2.0, mf.SA, ASYMMETRIC, 1.0)
+    of = fluctuations_of(2.0, mf.SA, ASYMMETRIC, 1.0)
     variance = np.diag(of.covariance[-1]).real[1:]
     np.testing.assert_allclose(
         variance, [1.7436521013, 2.9715216826, 2.3689865606, 1.6324349068], rtol=1e-9
@@ -67,7 +67,7 @@ def test_reference_numbers_with_softmax():
 )
 def test_a_threefold_density_shifts_no_other_moment(flow, until, variance, shift):
     """By symmetry; quadrature on 80 nodes, 8 digits."""
-    of = found(5.0, flow, RIPPLE, until)
+    of = fluctuations_of(5.0, flow, RIPPLE, until)
     np.testing.assert_allclose(np.diag(of.covariance[-1]).real[1:], variance, rtol=3e-8)
     np.testing.assert_allclose(of.shift[-1], [0.0, 0.0, 0.0, shift, 0.0], atol=1e-6)
 
@@ -174,7 +174,7 @@ def test_moments_above_the_first_degree_are_resolved_too():
 
 
 @pytest.mark.slow
-def test_stages_end_in_the_unit_that_is_asked_for():
+def test_stages_end_in_the_requested_unit():
     """A second kernel would begin e^beta times too early: the limit is that of the run."""
     stages = [mf.Stage(end=0.2), mf.Stage(kernel=mf.exponential(beta=3.0))]
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA, ASYMMETRIC, stages=stages)

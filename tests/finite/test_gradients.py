@@ -127,7 +127,7 @@ def test_energy_depends_on_parameters_by_itself():
         (beta_alone, [2.0], squared, {"step": 0.0}, ValueError, "step must be positive and finite"),
     ],
 )  # fmt: skip
-def test_bad_input_is_told(problem, at, observable, options, error, match):
+def test_bad_input_is_refused(problem, at, observable, options, error, match):
     """In one line, before anything runs."""
     with pytest.raises(error, match=match):
         mf.gradient(problem, at, observable, until=0.1, **options)

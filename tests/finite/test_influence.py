@@ -96,7 +96,7 @@ def test_tangents_and_adjoints_of_a_long_run_agree_to_rounding():
     np.testing.assert_allclose(perturbation[0, 1].real, backward, rtol=1e-12)
 
 
-def test_bad_observables_are_told():
+def test_bad_observables_are_refused():
     """Names and functions that are no observables."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.SA, LAW)
     with pytest.raises(ValueError, match="observable 'spread' is not known. Known: energy"):

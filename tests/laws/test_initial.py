@@ -156,7 +156,7 @@ def test_mixture_refuses_means_that_are_nowhere(mean):
 
 
 @pytest.mark.parametrize("kind", ["points", "weights", "density", "modes", "mixture"])
-def test_laws_keep_what_they_were_given(kind):
+def test_laws_keep_their_arguments(kind):
     """Reusing an array would change a law that is built later."""
     options = {
         "points": np.array([0.5, 1.0]),

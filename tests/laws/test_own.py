@@ -45,7 +45,7 @@ def test_function_is_exact(space, kappa, cosine, mean):
     assert result.max_degree <= exact.max_degree
 
 
-def test_narrow_peak_is_seen_to_the_rounding_of_its_argument():
+def test_narrow_peak_is_resolved_to_the_rounding_of_its_argument():
     """A peak between the nodes of the first grid would be lost; its plateau would never end."""
     kappa = 1e5
     result = mf.from_function(lambda t: np.exp(kappa * (np.cos(t - 1.2345) - 1.0))).build(CIRCLE)
@@ -132,7 +132,7 @@ def test_values_of_a_density_are_that_density():
     assert distance(mf.from_values(bump(angles)).build(CIRCLE), exact) < 1e-14
 
 
-def test_degrees_above_those_of_the_first_grid_are_seen():
+def test_degrees_above_those_of_the_first_grid_are_detected():
     """They fold onto others at its nodes, or fall between its degrees: the law would be uniform."""
     for k in (257, 768, 1000):
         result = mf.from_function(lambda theta, k=k: 1.0 + 0.5 * np.cos(k * theta)).build(CIRCLE)

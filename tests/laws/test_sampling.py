@@ -151,7 +151,7 @@ def test_negative_density_gives_no_tokens():
     ],
     ids=["components", "series", "rejection", "circle", "sharp circle"],
 )
-def test_memory_is_what_was_told(density, count):
+def test_memory_is_as_estimated(density, count):
     """70 kB a token on the sphere would go unannounced."""
     mf.sample_tokens(density, 3, np.random.default_rng(0))  # compiles
     tracemalloc.start()

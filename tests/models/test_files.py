@@ -115,7 +115,7 @@ _WORD = "embeddings.word_embeddings.weight"
         ({}, lambda arrays: _bad(arrays, _WORD, np.nan), "not finite"),
     ],
 )
-def test_what_does_not_fit_together_is_told(tmp_path, settings, change, reason):
+def test_arrays_that_do_not_fit_together_are_refused(tmp_path, settings, change, reason):
     """Settings of another model, missing arrays, other shapes, weights that are no numbers."""
     arrays = write_encoder(tmp_path, **settings)
     if change is not None:
@@ -145,7 +145,7 @@ def test_what_does_not_fit_together_is_told(tmp_path, settings, change, reason):
         ("tokenizer_config.json", b'{"do_lower_case": "no"}', "do_lower_case is 'no'"),
     ],
 )
-def test_damaged_folders_are_told(tmp_path, name, content, reason):
+def test_damaged_folders_are_refused(tmp_path, name, content, reason):
     """Which file, and what is wrong with it."""
     write_encoder(tmp_path)
     if content is None:
@@ -216,7 +216,7 @@ def test_texts_that_are_too_long_or_cannot_be_read(tmp_path):
         next(parts)  # before the first is replayed
 
 
-def test_case_and_accents_are_kept_where_settings_say_so(tmp_path):
+def test_case_and_accents_are_preserved_where_settings_say_so(tmp_path):
     """A model with capitals reads other pieces; null accents go with capitals."""
     write_encoder(tmp_path)
     for lowers, piece in ((True, "the"), (False, "[UNK]")):

@@ -30,7 +30,7 @@ def replayed(folder):
 
 
 @pytest.mark.slow
-def test_files_hold_what_was_found(tmp_path, replayed):
+def test_files_hold_the_replay(tmp_path, replayed):
     """Every array and text comes back to the bit, and is hashed."""
     replayed.save(tmp_path / "r.h5")
     run = mf.load(tmp_path / "r.h5")
@@ -61,7 +61,7 @@ def test_files_hold_what_was_found(tmp_path, replayed):
         ("states", lambda values: values[:, :, :-1]),
     ],
 )
-def test_changed_files_are_told(tmp_path, replayed, name, change):
+def test_changed_files_are_refused(tmp_path, replayed, name, change):
     """Missing texts, bytes that are no letters, or another shape would pass."""
     path = tmp_path / "r.h5"
     replayed.save(path)
@@ -106,7 +106,7 @@ def test_command_replays_and_shows(tmp_path, folder, cli, monkeypatch):
         ("FOLDER long.txt", "takes at most 40"),
     ],
 )
-def test_wrong_uses_are_told_in_a_line(tmp_path, folder, cli, monkeypatch, line, reason):
+def test_wrong_uses_are_one_line(tmp_path, folder, cli, monkeypatch, line, reason):
     """Status 2, one line, and nothing is lost or left."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "one.txt").write_text(_TEXT)
@@ -121,7 +121,7 @@ def test_wrong_uses_are_told_in_a_line(tmp_path, folder, cli, monkeypatch, line,
 
 
 @pytest.mark.slow
-def test_figures_draw_what_was_found(replayed, folder):
+def test_figures_draw_the_replay(replayed, folder):
     """The rungs of the picture are the ladder's means; every axis is labelled."""
     figure = replayed.plot(title="mine")
     lines = {line.get_label(): line.get_ydata() for line in figure.axes[1].get_lines()}

@@ -177,7 +177,7 @@ def test_resolution_of_a_full_spectrum_is_its_tail():
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA], ids=["USA", "SA"])
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()], ids=["circle", "sphere"])
-def test_what_truncation_leaves_out_is_seen(manifold, flow):
+def test_truncation_error_is_measured(manifold, flow):
     """Elevenfold on 25 degrees: the flux that is lost, as a grid of four times the degree has it.
 
     Nothing but degrees 11 and 22 is there on the circle, none of which the top tenth holds.
@@ -200,7 +200,7 @@ def test_what_truncation_leaves_out_is_seen(manifold, flow):
     assert result == pytest.approx(expected, rel=2e-2)
 
 
-def test_what_truncation_leaves_out_is_seen_in_every_frame():
+def test_truncation_error_is_measured_in_every_frame():
     """Orders that are multiples of 11 become all orders when the axis tilts."""
     sphere, tilt = mf.Sphere(), Rotation.from_euler("x", 1.0).as_matrix()
     problem = mf.Problem(sphere, mf.exponential(20.0), mf.SA)

@@ -29,7 +29,9 @@ def heads(d: int, count: int = 2) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(0.7 * RNG.normal(size=(d, d)), RNG.normal(size=(d, d))) for _ in range(count)]
 
 
-def given(pairs: list[tuple[np.ndarray, np.ndarray]], how: str, **options: Any) -> mf.Attention:
+def attention_of(
+    pairs: list[tuple[np.ndarray, np.ndarray]], how: str, **options: Any
+) -> mf.Attention:
     """The same heads for the package."""
     return mf.Attention([mf.Head(score=b, value=v) for b, v in pairs], how, beta=1.0, **options)
 
@@ -80,7 +82,9 @@ def test_heads(space, how):
     """Any matrices, under every normalisation."""
     pairs = heads(space.ambient)
     page = core.attention(pairs, how, scale(pairs))
-    compare(mf.Problem(space, given(pairs, how)), core.Problem([page]), tokens(space.ambient))
+    compare(
+        mf.Problem(space, attention_of(pairs, how)), core.Problem([page]), tokens(space.ambient)
+    )
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -112,7 +116,9 @@ def test_masks_of_tokens(d, rate):
     """Causal masks and ALiBi, as tokens of a run move under them."""
     pairs, mu = heads(d), tokens(d)._replace(mass=np.full(9, 1 / 9))
     space = {2: mf.Circle(), 3: mf.Sphere()}.get(d, mf.Sphere(d))
-    attention = given(pairs, "softmax", mask="causal" if rate is None else "alibi", alibi_rate=rate)
+    attention = attention_of(
+        pairs, "softmax", mask="causal" if rate is None else "alibi", alibi_rate=rate
+    )
     problem = mf.Problem(space, attention, initial=mf.from_points(space.points_of(mu.y)))
     carrier = represent(problem, Options(name="particles"))
     page = core.Problem(
@@ -135,7 +141,7 @@ def test_density_moves_as_its_nodes(space, how):
     page = core.Problem([core.attention(pairs, how, scale(pairs))])
     values = grid.to_nodal(f) * grid.project(page.velocity(mu, mu.y).T)
     expected = -grid.divergence(values)
-    problem = mf.Problem(space, given(pairs, how))
+    problem = mf.Problem(space, attention_of(pairs, how))
     result = transport(interaction_of(problem), degree)(f, False)
     n = min(len(result), len(expected))
     np.testing.assert_allclose(result[:n], expected[:n], rtol=0, atol=1e-11)

@@ -77,7 +77,7 @@ def test_coordinates_have_the_cosines_of_the_catalogue():
             assert tuple(counts) == sharp.multiplicities, sharp.name
 
 
-def test_designs_are_told_by_moments_too():
+def test_moments_recognise_designs_too():
     """P_l in any dimension; degrees 1 ... t of a t-design vanish, and t + 1 does not."""
     for shape, strength in (("icosahedron", 5), ("dodecahedron", 5), ("cube", 3)):
         measure = mf.configuration(shape).build(mf.Sphere())

@@ -60,7 +60,7 @@ def test_what_rounding_hides_is_no_maximum():
 
 
 @pytest.mark.slow
-def test_search_finds_the_maximum_that_is_known():
+def test_search_finds_the_exact_maximum():
     """Beta < -2/3 has a stable triangle, of three tokens or of three pairs."""
     for tokens, shape in ((3, (1, 1, 1)), (6, (2, 2, 2))):
         points = critical_points(-1.0, tokens, starts=200)

@@ -137,7 +137,7 @@ def test_consensus_follows_the_value_and_rests_when_rescaled():
         (-0.5, 2.0, "origin"), (-0.5, [2.0, 1.0], "none"),
     ],
 )  # fmt: skip
-def test_theorems_are_told_from_matrices(value, score, theorem):
+def test_theorems_follow_from_matrices(value, score, theorem):
     """A shape would be promised that no theorem knows."""
     assert listed_limits(problem_of(value, score=score)).theorem == theorem
 

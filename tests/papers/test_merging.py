@@ -121,7 +121,7 @@ def test_random_values_are_transposed_scores():
         ({"motion": "flows"}, "motion"),
     ],
 )
-def test_what_cannot_be_made_is_refused(change, message):
+def test_impossible_diagrams_are_refused(change, message):
     """In one line."""
     options = {"betas": [1.0], "times": [1.0], "runs": 2} | change
     refused(message, mf.merging_diagram, **options, error=(ValueError, TypeError))

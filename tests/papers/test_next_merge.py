@@ -91,7 +91,7 @@ def test_estimate_is_what_separated_atoms_do_on_the_sphere(flow):
     ],
     flow=[mf.USA, mf.SA, mf.USA],
 )
-def test_others_are_felt_to_second_order(beta, points, alone, flow):
+def test_other_clusters_act_to_second_order(beta, points, alone, flow):
     """A pair alone is off by a share delta, its motion among the others by delta^2."""
     space = SPHERE if np.ndim(points[0]) else CIRCLE
     measure, own = mf.Measure(space, points), problem(space, beta, flow)

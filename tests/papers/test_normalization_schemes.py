@@ -153,7 +153,7 @@ def test_layers_are_those_of_vectors(placement):
 
 
 @together("placement", ["post", "pre", "peri", "ngpt", "depth_scaled"])
-def test_late_layers_contract_as_told(placement):
+def test_late_layers_contract_as_predicted(placement):
     """The last gaps of many layers; post with h = 1/2 has 4/9."""
     assert terminal_contraction(laid(SA, "post", 0.5)) == pytest.approx(4 / 9, abs=1e-15)
     problem = laid(SA, placement, 0.5, count=60, alpha=0.7)

@@ -119,7 +119,7 @@ def test_kirkwood_says_where_it_ends():
     assert np.isfinite(result[0]).all() and np.isnan(result[1]).all()
 
 
-def test_what_is_not_known_is_told():
+def test_missing_theory_is_refused():
     """One line each."""
     softmax = mf.Problem(mf.Circle(), mf.exponential(BETA), mf.SA)
     noisy = mf.Problem(mf.Circle(), mf.exponential(BETA), mf.Flow("none", diffusivity=0.1))

@@ -154,12 +154,12 @@ def test_runs_do_not_depend_on_who_computes():
     """Blocks draw their own tokens, and sums are taken in one order."""
     times = [0.0, 0.01, 0.02]
 
-    def made(runs: int, **options: Any) -> PairCorrelation:
+    def correlation_of(runs: int, **options: Any) -> PairCorrelation:
         return mf.pair_correlation(USA, 50, times=times, runs=runs, **options)
 
-    alone = made(700)
+    alone = correlation_of(700)
     with ThreadPoolExecutor(2) as executor:
-        beside = made(700, executor=executor, progress=True)
+        beside = correlation_of(700, executor=executor, progress=True)
     assert np.array_equal(alone.second_moments, beside.second_moments)
     assert "700 runs, 3 times up to 0.02" in repr(alone)
 
@@ -213,7 +213,7 @@ def test_runs_together_move_as_single_ones(problem):
         np.testing.assert_allclose(own, expected, atol=1e-7)
 
 
-def test_wrong_questions_are_told():
+def test_wrong_questions_are_refused():
     """One line each."""
     ask: Any = mf.pair_correlation
     refused(r"times must be increasing and not negative, got \[1.0", ask, USA, 10, times=[1.0, 1.0])

@@ -110,7 +110,7 @@ def test_spectra_have_a_degree():
         mf.stationary_spectrum(mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, mf.uniform()), 0)
 
 
-def test_index_is_told_at_extreme_beta_or_not_at_all():
+def test_index_at_extreme_beta_is_right_or_missing():
     """Small rates of formulas grow all the same; those that underflow are no stability."""
     law = mf.configuration("cross_polytope")
 

@@ -43,7 +43,7 @@ def weights(d: int, beta: float, l: int) -> mpmath.mpf:
         (sphere(5.0), 20, 3.64620637825e-13, 1.114966093e-12),
     ],
 )
-def test_bounds_are_the_known_ones(problem, degree, kernel, velocity):
+def test_bounds_are_the_published_ones(problem, degree, kernel, velocity):
     """A degree, a weight or a factor of the gradient would be missing."""
     truncation = mf.truncation(problem, degree)
     assert truncation.kernel_error == pytest.approx(kernel, rel=2e-11)
@@ -200,7 +200,7 @@ def test_least_degrees(d, beta, degrees, features):
 
 
 @pytest.mark.slow
-def test_random_features_vary_as_told():
+def test_random_features_vary_as_predicted():
     """A factor in the variance would declare the wrong winner; 4 standard errors."""
     rng, beta, draws = np.random.default_rng(2), 0.5, 400_000
     for d, s in ((2, 0.6), (3, -0.4), (8, 1.0)):
@@ -293,17 +293,17 @@ def test_heads_add_up_by_their_largest_weights():
     """A blunt head counts as its e^{beta s} beside that of the sharpest, or by its own Z."""
     heads = [mf.Head(beta=5.0), mf.Head(beta=2.0, value=[3.0, -1.0])]
 
-    def kept(normalization: str, *of: mf.Head) -> Truncation:
+    def truncation_of(normalization: str, *of: mf.Head) -> Truncation:
         attention = mf.Attention(list(of), normalization=normalization)
         return mf.truncation(mf.Problem(mf.Circle(), attention), 7)
 
     scores = [mf.truncation(circle(beta), 6).kernel_error for beta in (5.0, 2.0)]
-    result = kept("none", *heads)
+    result = truncation_of("none", *heads)
     assert result.velocity_error == pytest.approx(
         scores[0] + 3.0 * math.exp(-3.0) * scores[1], rel=1e-12
     )
     assert result.kernel_error == pytest.approx(scores[0], rel=1e-13)
-    softmax = kept("softmax", *heads)
+    softmax = truncation_of("softmax", *heads)
     first, second = (2.0 * lost / (0.1 - lost) for lost in scores)
     assert softmax.softmax_error(0.1) == pytest.approx(first + 3.0 * second, rel=1e-12)
     assert softmax.rates is None and softmax.largest_speed == 4.0

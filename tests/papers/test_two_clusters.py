@@ -125,7 +125,7 @@ def test_linear_kernel_takes_the_logarithm_of_tangents(flow):
 
 
 @each("beta", [-3.0, 1.0, 60.0], flow=[mf.USA, mf.SA])
-def test_a_kernel_given_as_a_function_takes_the_same_time(beta, flow):
+def test_a_kernel_from_a_function_takes_the_same_time(beta, flow):
     """Other kernels have no closed form, and the same formula."""
     own = mf.Problem(mf.Sphere(), mf.zonal(lambda s: np.exp(beta * s - abs(beta))), flow)
     for masses in SPLITS:
@@ -144,7 +144,7 @@ def test_two_clusters_move_on_a_circle_in_every_dimension():
 
 
 @pytest.mark.parametrize("angle", [0.9, 1.0, 1.1])
-def test_a_steep_kernel_given_as_a_function_gets_finer_panels(angle):
+def test_a_steep_kernel_from_a_function_gets_finer_panels(angle):
     """Beta = 600 falls by e^270 on two panels; its own rounding is 600 eps."""
     steep = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(600 * (s - 1))), mf.USA)
     time = two_cluster_time(steep, angle, 0.5)

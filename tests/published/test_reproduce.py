@@ -77,7 +77,7 @@ def test_page_of_a_short_form_says_so(tmp_path):
     assert "short" not in (tmp_path / "line.md").read_text()
 
 
-def test_numbers_that_differ_are_told_and_files_of_the_scheme_stand_apart(tmp_path, capsys):
+def test_numbers_that_differ_are_reported_and_files_of_the_scheme_stand_apart(tmp_path, capsys):
     """A wrong figure would pass, or be taken for that of this package."""
     assert main(["reproduce", "--all", "--published", "-o", str(tmp_path), "--quiet"]) == 1
     output = capsys.readouterr()
@@ -86,7 +86,7 @@ def test_numbers_that_differ_are_told_and_files_of_the_scheme_stand_apart(tmp_pa
 
 
 @pytest.mark.slow
-def test_files_are_replaced_when_asked_and_ours(tmp_path, cli):
+def test_only_our_files_are_replaced_with_overwrite(tmp_path, cli):
     """Somebody's file would be lost."""
     words = ["reproduce", "line", "-o", tmp_path, "--quiet"]
     cli(*words)

@@ -66,7 +66,7 @@ def test_dataset_says_what_it_is_and_survives_netcdf(path, tmp_path):
         assert copy.identical(dataset)
 
 
-def test_runs_made_in_python_become_datasets(monkeypatch):
+def test_runs_of_python_become_datasets(monkeypatch):
     """Without a file some attributes are missing; an ImportError would not say what to install."""
     run = simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA), until=1.0, save=3)
     dataset = run.to_xarray()

@@ -21,7 +21,7 @@ def merges(count):
     return [Event(10.0 + i, "merge", f"merge {i}", (0, 1), (0.6, m)) for i, m in enumerate(masses)]
 
 
-def test_what_happened_is_told_in_order():
+def test_events_are_reported_in_order():
     """The story would be told backwards, or the atoms flood it."""
     rows, others = event_summary(EVENTS)
     assert rows == [

@@ -55,7 +55,7 @@ def test_many_changes_of_the_number_of_clusters_stay_one_line():
     assert text["clusters"].count("from t") == 8 and ", ...," in text["clusters"]
 
 
-def test_problem_tells_what_it_is_made_of_and_how_it_grows():
+def test_problem_shows_its_parts_and_how_it_grows():
     """A notebook would show one long line."""
     text = cells(PROBLEM)
     assert text["kernel"] == "exponential(beta=4.0)" and text["manifold"] == "circle"
@@ -71,7 +71,7 @@ def test_problem_tells_what_it_is_made_of_and_how_it_grows():
     )
 
 
-def test_problem_with_heads_tells_them_and_what_is_not_known():
+def test_problem_with_heads_shows_them_and_missing_theory():
     """A table would claim a kernel, and rates, that heads with matrices have not."""
     heads = [mf.Head(score=[3.0, 1.0], value=[[0, -1], [1, 0]]), mf.Head(beta=1.0)]
     text = cells(mf.Problem(CIRCLE, mf.Attention(heads, "none", beta=2.0), initial=mf.uniform()))
@@ -84,7 +84,7 @@ def test_problem_with_heads_tells_them_and_what_is_not_known():
     assert cells(doubly)["fastest degree"].startswith("3, grows at the rate 0.5129 ")
 
 
-def test_laws_of_the_users_own_are_told_by_name():
+def test_laws_of_the_users_own_are_named():
     """A notebook would show where in memory the function lies."""
     law = mf.Law("mine", lambda space: mf.Density(space, [1.0, 0.1]))
     assert cells(replace(PROBLEM, initial=law))["initial law"] == "Law('mine', <lambda>)"

@@ -56,7 +56,7 @@ def test_steps_do_not_depend_on_blas_threads(blas):
         assert np.array_equal(other.measure.points, result[0].measure.points)
 
 
-def test_blas_threads_are_given_back_between_snapshots(blas):
+def test_blas_threads_are_returned_between_snapshots(blas):
     """Whoever uses the library would find BLAS on one thread for what comes after."""
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA)
 

@@ -151,7 +151,7 @@ def test_extension_saves_no_time_twice(folder, new):
     assert np.abs(np.diff(time) - 0.1).max() < 1e-9
 
 
-def test_times_that_were_asked_for_are_different_however_close():
+def test_requested_times_are_different_however_close():
     """A run that was interrupted between two close times would lose the second one."""
     close = np.array([1.0, 1.2, np.nextafter(1.2, 2.0), 1.3])
     assert times_after(close, 1.2).tolist() == close[2:].tolist()

@@ -104,9 +104,7 @@ def test_link_to_a_study_stays_a_link(folder, command):
 
 
 @pytest.mark.parametrize("command", COMMANDS[1:])
-def test_study_that_another_process_has_made_meanwhile_is_kept(
-    folder, command, capsys, monkeypatch
-):
+def test_study_of_another_process_meanwhile_stays(folder, command, capsys, monkeypatch):
     """A command that starts a moment before the end of the other would replace its file."""
     result = b"\x89HDF\r\n\x1a\n meanfield_version made meanwhile"
 

@@ -78,7 +78,7 @@ def test_one_head_of_numbers_is_a_kernel_and_a_flow(path):
     assert (problem.kernel, problem.flow) == (mf.exponential(4.0), mf.Flow("none", strength=-1.5))
 
 
-def test_matrices_of_files_are_kept_in_the_run_file(path):
+def test_matrices_of_files_are_preserved_in_the_run_file(path):
     """A result would not know its problem once the files of its matrices are gone."""
     config = load(path, '[[heads]]\nscore = "score.npy"\nvalue = "w.npz:value"\n')
     for file in ("score.npy", "w.npz"):

@@ -51,7 +51,7 @@ def test_profile_of_a_run_file_is_that_of_python(path):
 
 
 @pytest.mark.slow
-def test_laws_of_labels_are_known_from_the_file_of_their_run(tmp_path):
+def test_laws_of_labels_are_read_from_the_file_of_their_run(tmp_path):
     """Functions are in no file: the first state is."""
     causal = mf.Attention([mf.Head()], beta=0.0, mask="causal")
     law = mf.from_labels(lambda s: mf.from_density([1.0, 0.4 * s]))
@@ -99,7 +99,7 @@ def test_stability_knows_the_onset(path, cli):
 
 
 @pytest.mark.slow
-def test_frequencies_that_are_given_are_counted_against_the_tokens(path):
+def test_listed_frequencies_are_counted_against_the_tokens(path):
     """Five would be refused, as too many for the two tokens of a trial."""
     path.write_text(
         FILE.replace("labels = 6", 'name = "particles", tokens = 5')

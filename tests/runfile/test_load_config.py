@@ -80,7 +80,7 @@ def test_keys_that_act_on_a_comparison_are_taken(path):
         (["representation.tokens=2000000", "output.state=all"], "all"),
     ],
 )
-def test_states_above_a_million_tokens_are_not_all_kept(path, overrides, state):
+def test_states_above_a_million_tokens_are_not_all_stored(path, overrides, state):
     """A large run would fill the disk with states."""
     base = path.read_text().replace('state = "last"\n', "").replace('"density"', '"particles"')
     path.write_text(base.replace("max_degree = 128", "tokens = 5"))

@@ -103,7 +103,7 @@ def test_problem_of_python_is_read_again_from_what_is_written(path, problem):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("space", [mf.Sphere(6), mf.Euclidean(6)])
-def test_run_in_many_dimensions_is_kept_and_read(path, space):
+def test_run_in_many_dimensions_is_stored_and_read(path, space):
     """Results would be lost in files that cannot be read."""
     problem = mf.Problem(space, mf.linear(), mf.SA, mf.normal_tokens(4), drift=mf.LinearDrift(3.0))
     run = mf.simulate(problem, 1.0, save=2)

@@ -38,7 +38,7 @@ def test_problem_is_that_of_the_run_file(tmp_path, text):
 
 
 @pytest.mark.slow
-def test_run_made_here_holds_its_problem():
+def test_run_of_this_session_holds_its_problem():
     """It would be made again from less than what there was."""
     problem = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(s)), mf.USA)
     assert mf.simulate(problem, 0.5, save=2).problem is problem

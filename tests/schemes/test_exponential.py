@@ -86,7 +86,7 @@ def driven(_: float, state: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-8, 1e-12])
-def test_error_of_driven_modes_is_seen(tolerance: float) -> None:
+def test_error_of_driven_modes_is_detected(tolerance: float) -> None:
     """N_2 = N_3 = N_5 there: an estimate from stages alone is zero, and steps grow for ever."""
     start = np.array([1.0, 0.0])
     stepper = exponential(driven, np.array([-1.0, 0.5]), 0.0, start, tolerance=tolerance)
@@ -187,7 +187,7 @@ def test_attempts_are_counted() -> None:
 
 
 @pytest.mark.slow
-def test_steps_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights cost as much as a step: few tables, although the error comes and goes."""
     result: list[float] = []
     original = exponential_weights.weights

@@ -20,7 +20,7 @@ def boosted(points: FloatArray, rho: float) -> FloatArray:
     return np.column_stack([2 * plane, 1.0 - square]) / (1.0 + square)[:, None]
 
 
-def test_density_of_a_known_map_of_the_circle():
+def test_density_of_an_exact_map_of_the_circle():
     """Theta = l + 0.9 sin l has the density 1 / (1 + 0.9 cos l); turns do not matter."""
     cells = label_cells(CIRCLE, 0.2)
     images = images_of_cells(
@@ -33,7 +33,7 @@ def test_density_of_a_known_map_of_the_circle():
 
 
 @pytest.mark.slow
-def test_density_of_a_known_map_of_the_sphere():
+def test_density_of_an_exact_map_of_the_sphere():
     """A conformal map has the density ((1 - rho^2) / (1 - 2 rho z + rho^2))^2."""
     rho, cells = 0.5, label_cells(SPHERE, 0.3)
     images = images_of_cells(SPHERE, boosted(cells.points, rho), cells.weights, cells.order)

@@ -199,7 +199,7 @@ def test_dominance_by_growth():
     assert math.exp((first - second) * time) == pytest.approx(10.0, rel=1e-12)
 
 
-def test_wrong_values_are_told():
+def test_wrong_values_are_refused():
     """Each says what is allowed."""
     refused("at least 2", mf.mean_clusters, circle(5.0), 1)
     refused("above 1", mf.tokens_for_dominance, circle(5.0), ratio=1.0)

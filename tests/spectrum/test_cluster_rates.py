@@ -129,7 +129,7 @@ def test_rates_do_not_change_under_rotation(flow):
     np.testing.assert_allclose(one.contraction, other.contraction, rtol=0, atol=1e-14)
 
 
-def test_a_kernel_given_as_a_function_has_the_same_rates():
+def test_a_kernel_from_a_function_has_the_same_rates():
     """The derivative of the attention comes from its series then."""
     measure, kernel = CLUSTERS["sphere"], mf.zonal(lambda s: np.exp(4 * s - 4))
     for flow in FLOWS:

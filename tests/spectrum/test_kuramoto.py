@@ -124,7 +124,7 @@ def test_growth_solves_its_equation(shape):
         assert abs(incoherence_growth_rates(noisy, critical, 3)[k]) < 1e-11
 
 
-def test_given_frequencies_grow_as_their_linear_system():
+def test_listed_frequencies_grow_as_their_linear_system():
     """c_k(omega_j)' = -i k omega_j c_k + lambda_k mean c_k; many values are nearly their law."""
     law = mf.Gaussian(0.2, 0.1)
     values = mf.GivenFrequencies(law.quantiles((np.arange(300) + 0.5) / 300))

@@ -52,7 +52,7 @@ def test_thresholds_equal_the_table(dimension):
     assert mf.dominant_degree(doubly_stochastic(dimension, beta * (1 + 1e-9))) == 11
 
 
-def test_far_threshold_is_found():
+def test_far_threshold_is_detected():
     """The bracket holds far out: L = 2 (1 + W(1/e)) beta as beta grows."""
     slope = 2.0 * (1.0 + float(lambertw(np.exp(-1.0)).real))
     beta = mf.switching_threshold(mf.Sphere(), 500, "sinkhorn")
@@ -69,7 +69,7 @@ def test_largest_rate_equals_its_limit(dimension):
     assert result[1] == pytest.approx(2.0 * float(lambertw(np.exp(-1.0)).real), rel=1e-4)
 
 
-def test_heads_that_are_not_known_are_told():
+def test_heads_without_theory_are_refused():
     """No thresholds of several heads; one line for matrices and for what cannot grow."""
     assert mf.switching_thresholds(doubly_stochastic(1, 9.0, mf.Head(), mf.Head(2.0))) == []
     repelled = doubly_stochastic(1, 9.0, strength=-1.0)

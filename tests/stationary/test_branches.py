@@ -112,7 +112,7 @@ def test_transition_has_the_free_energy_of_uniform():
     assert abs(equation.free_energy(transition.moments, transition.value)) < 1e-16
 
 
-def test_stable_part_is_found_by_iteration_too():
+def test_stable_part_is_detected_by_iteration_too():
     """States found from the most ordered one, without any branch."""
     branch = primary_branch(JUMP)
     for i in np.flatnonzero(branch.stable_within_symmetry)[::3]:
@@ -209,7 +209,7 @@ def test_too_narrow_kernels_are_refused():
         primary_branch(mf.Problem(mf.Circle(), mf.exponential(1e6), mf.USA))
 
 
-def test_lost_branches_are_told_in_diffusivities(monkeypatch):
+def test_lost_branches_are_reported_in_diffusivities(monkeypatch):
     """A message would speak of p, which no user knows."""
     monkeypatch.setattr("meanfield.stationary.branches.Pace", partial(Pace, points=5))
     with pytest.raises(ContinuationError, match="after 5 points, at diffusivity = 0.0656"):

@@ -67,7 +67,7 @@ def test_folds_of_a_cubic_are_exact():
 
 
 @pytest.mark.parametrize("start", [-0.7, -0.5])
-def test_pitchfork_is_found_from_the_trivial_curve(start):
+def test_pitchfork_is_detected_from_the_trivial_curve(start):
     """On x = 0 nothing but the determinant shows that x^2 = p branches off at p = 0."""
     curve = along(PITCHFORK, (0.0, start), (0.0, 1.0), bounds=(-1.0, 1.0))
     np.testing.assert_allclose(located(curve, "bifurcation"), [[0, 0]], atol=ROUNDING)

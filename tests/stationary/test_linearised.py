@@ -167,7 +167,7 @@ def test_leading_rates_reject_what_has_none(arguments, error, message):
     ],
     ids=["unsettled", "Arnoldi"],
 )
-def test_leading_rates_say_that_they_were_not_found(limits, max_degree, message, monkeypatch):
+def test_leading_rates_say_that_they_did_not_converge(limits, max_degree, message, monkeypatch):
     """An iteration that gave up would return too few rates, or wrong ones."""
     for name, value in limits.items():
         monkeypatch.setattr(module, name, value)

@@ -111,7 +111,7 @@ def test_polyhedral_moments_are_means_over_clusters(name):
     assert np.abs(result[0]) > 0.1
 
 
-def test_polyhedral_density_has_the_moments_given():
+def test_polyhedral_density_has_its_moments():
     """Nodal values and coefficients would be of two densities."""
     basis = polyhedral_basis("tetrahedral", 8)
     values = 0.05 * np.arange(1.0, len(basis.coefficients) + 1)

@@ -200,7 +200,7 @@ def test_unsuitable_problems_are_refused():
         SelfConsistency(own, axisymmetric(1, 40))
 
 
-def test_free_energy_that_is_not_known_is_nan():
+def test_missing_free_energy_is_nan():
     """Arrays of energies along a branch need a number."""
     equation, moments, diffusivity = example(mf.Circle(), mf.SA)
     assert math.isnan(equation.free_energy(moments, diffusivity))

@@ -23,7 +23,7 @@ def noisy(manifold: object, beta: float, share: float, flow: mf.Flow = mf.USA) -
 
 @pytest.mark.parametrize("flow", FLOWS, ids=["USA", "SA"])
 @pytest.mark.parametrize("d", [2, 3, 4, 7])
-def test_uniform_has_its_known_rates(d, flow):
+def test_uniform_has_its_exact_rates(d, flow):
     """Every degree l must appear once in each order m = 0 ... l (circle: 0 and 1)."""
     problem = noisy(mf.Sphere(d), 3.0, 0.3, flow)
     uniform = stationary_state(problem, guess=[0.0])

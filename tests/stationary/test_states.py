@@ -142,7 +142,7 @@ def test_anti_attention_orders_too():
     [(mf.Circle(), 3.0, 0.02, None), (mf.Sphere(), 8.0, 0.1, "octahedral")],
     ids=["axisymmetric", "octahedral"],
 )
-def test_given_symmetry_with_too_few_nodes_is_refined(manifold, beta, share, name):
+def test_symmetry_with_too_few_nodes_is_refined(manifold, beta, share, name):
     """A coarse quadrature would give another state, silently."""
     problem = noisy(manifold, mf.exponential(beta), share)
     degree = problem.kernel_degree
@@ -185,7 +185,7 @@ def test_lost_digits_are_said(share):
     refused("at beta = -20 attention is so weak .* nearer to 0", stationary_state, problem)
 
 
-def test_state_that_was_not_found_below_the_critical_diffusivity(monkeypatch):
+def test_search_that_fails_below_the_critical_diffusivity(monkeypatch):
     """There an ordered state exists: `lower it` would be the wrong advice."""
     monkeypatch.setattr("meanfield.stationary.newton._ATTEMPTS", 0)
     with pytest.raises(ValueError, match="though uniform is unstable below .*: pass a guess"):

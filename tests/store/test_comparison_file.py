@@ -105,7 +105,7 @@ def test_damaged_file_is_refused(changed):
         read_result(negative, "comparison")
 
 
-def test_comparison_is_told_from_a_run(study, tmp_path):
+def test_comparison_differs_from_a_run(study, tmp_path):
     """Whoever needs a run would read a comparison; `mf.load` would refuse it."""
     write_result(tmp_path / "c.h5", study)
     with pytest.raises(ValueError, match="c.h5 is a file of meanfield compare, no run: open it"):

@@ -23,24 +23,26 @@ def plan(request):
 
 
 @pytest.fixture(scope="module")
-def made(plan):
+def ensemble(plan):
     return plan.completed()
 
 
-def test_ensemble_comes_back(made, tmp_path):
+def test_ensemble_comes_back(ensemble, tmp_path):
     """A report or figure from a file would not be that of the ensemble."""
-    write_result(tmp_path / "e.h5", replace(made, attributes=made.attributes | {"title": "t"}))
+    write_result(
+        tmp_path / "e.h5", replace(ensemble, attributes=ensemble.attributes | {"title": "t"})
+    )
     back = read_result(tmp_path / "e.h5", "ensemble")
     for name in EXACT:
-        np.testing.assert_array_equal(getattr(back, name), getattr(made, name))
-    expected = made.attributes | {"title": "t"}
+        np.testing.assert_array_equal(getattr(back, name), getattr(ensemble, name))
+    expected = ensemble.attributes | {"title": "t"}
     assert {name: back.attributes[name] for name in expected} == expected
 
 
-def test_other_programs_read_axes(made, tmp_path):
+def test_other_programs_read_axes(ensemble, tmp_path):
     """Without dimension scales other programs could not name the axes."""
     xarray = pytest.importorskip("xarray")
-    write_result(tmp_path / "e.h5", made)
+    write_result(tmp_path / "e.h5", ensemble)
     with xarray.open_dataset(tmp_path / "e.h5", engine="h5netcdf") as data:
         assert data.counts.dims == ("tokens", "run", "time")
         assert data.mass.dims == ("tokens", "run", "time", "cluster")
@@ -60,14 +62,14 @@ def test_an_ensemble_without_runs_comes_back(plan, tmp_path):
     assert len(plan.missing(plan.resumed(back))) == len(plan.missing(plan.empty()))
 
 
-def test_other_files_are_no_ensembles(made, tmp_path):
+def test_other_files_are_no_ensembles(ensemble, tmp_path):
     """A run would be read as an ensemble, or an ensemble as a run."""
-    write_result(tmp_path / "e.h5", made)
+    write_result(tmp_path / "e.h5", ensemble)
     with pytest.raises(ValueError, match="e.h5 is a file of meanfield ensemble, no run: open it"):
         load(tmp_path / "e.h5")
     back = mf.load(tmp_path / "e.h5")
     assert isinstance(back, Ensemble)
-    np.testing.assert_array_equal(back.counts, made.counts)
+    np.testing.assert_array_equal(back.counts, ensemble.counts)
     import h5py
 
     with h5py.File(tmp_path / "other.h5", "w"):

@@ -11,7 +11,7 @@ def named(file):
     file.attrs["meanfield_version"] = "0.1.0"
 
 
-def test_results_may_be_made_anew(tmp_path):
+def test_results_may_be_replaced(tmp_path):
     """A damaged run, or one that another program has annotated, could not be made anew."""
     path = tmp_path / "x.h5"
     check_results(path)

@@ -169,7 +169,7 @@ def test_lock_that_was_taken_away_meanwhile_is_taken_anew(tmp_path, monkeypatch)
 
 
 @pytest.fixture
-def seen():
+def received():
     """Numbers of the signals that arrive, SIGINT among them if asked for."""
     arrived, before = [], {}
 
@@ -184,9 +184,9 @@ def seen():
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_interrupt_waits_for_the_end_of_the_block(number, seen):
+def test_interrupt_waits_for_the_end_of_the_block(number, received):
     """An interrupt would tear a flush in two, and rows be written twice."""
-    arrived = seen(number)
+    arrived = received(number)
     with uninterrupted():
         with uninterrupted():
             os.kill(os.getpid(), number)
@@ -196,9 +196,9 @@ def test_interrupt_waits_for_the_end_of_the_block(number, seen):
     assert arrived == [number, number]
 
 
-def test_no_signal_of_several_is_lost(seen):
+def test_no_signal_of_several_is_lost(received):
     """Ctrl-C during a flush would be forgotten, or make the process forget another signal."""
-    arrived, done = seen(signal.SIGTERM), []
+    arrived, done = received(signal.SIGTERM), []
     with pytest.raises(KeyboardInterrupt), uninterrupted():
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGTERM)
@@ -254,7 +254,7 @@ def test_name_that_is_taken_is_not_written_through(tmp_path, monkeypatch):
     assert names(tmp_path) == {planted.name}
 
 
-def test_full_disk_is_found_before_hdf5_writes(tmp_path, monkeypatch):
+def test_full_disk_is_detected_before_hdf5_writes(tmp_path, monkeypatch):
     """HDF5 would be left with a file that it can neither write nor close, and crash at the end."""
     path = tmp_path / "x.h5"
     replace_file(path, None, put("a", 1))
@@ -272,7 +272,7 @@ def test_full_disk_is_found_before_hdf5_writes(tmp_path, monkeypatch):
     assert names(tmp_path) == {"x.h5"}
 
 
-def test_reserved_space_is_given_back(tmp_path):
+def test_reserved_space_is_returned(tmp_path):
     """A file would keep the room that it might have needed."""
     path = tmp_path / "x.h5"
     replace_file(path, None, put("a", 1), room=10**7)
@@ -387,7 +387,7 @@ def test_what_cannot_be_flushed(tmp_path, monkeypatch, what):
     assert names(tmp_path) == {"x"}
 
 
-def test_file_that_hdf5_cannot_finish_is_told(tmp_path):
+def test_file_that_hdf5_cannot_finish_is_reported(tmp_path):
     """The error of the disk would hide behind HDF5's, or the other way round."""
     with pytest.raises(OutputError, match="No space left on device"):
         replace_file(tmp_path / "x.h5", None, failing(28, "No space left on device"))

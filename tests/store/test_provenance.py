@@ -70,7 +70,7 @@ def test_machine_is_this_one():
     assert facts["threads"] == threads()
 
 
-def test_sessions_are_counted_and_their_changes_kept():
+def test_sessions_are_counted_and_their_changes_stored():
     """A run never resumed would seem made of parts, or every resumed one be suspected."""
     assert (provenance()["sessions"], provenance()["changes"]) == (1, "")
     again = provenance(provenance(provenance()))
@@ -80,7 +80,7 @@ def test_sessions_are_counted_and_their_changes_kept():
 
 
 @pytest.mark.usefixtures("same_threads")
-def test_what_changes_on_the_way_is_kept():
+def test_changes_on_the_way_are_stored():
     """Half of a run would come from other libraries without a trace."""
     before = threads()
     first = provenance()

@@ -180,7 +180,7 @@ def test_no_command_follows_a_link(tmp_path, command, cli):
         (KeyboardInterrupt(), KeyboardInterrupt, "^$"),
     ],
 )  # fmt: skip
-def test_failure_inside_is_told_as_what_it_is(path, error, raised, message):
+def test_failure_inside_is_reported_as_itself(path, error, raised, message):
     """A file that is damaged, large, or good would be called something else."""
     with pytest.raises(raised, match=message) as caught, opened(path):
         raise error

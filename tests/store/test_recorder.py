@@ -128,16 +128,16 @@ def test_states_do_not_fill_the_memory(path, monkeypatch):
     assert waiting == [4, 4, 4, 4, 4, 0]
 
 
-def kept(path):
+def stored_rows(path):
     return [i for i, measure in enumerate(load(path).measures) if measure is not None]
 
 
 @pytest.mark.parametrize(("keep", "expected"), [("all", [0, 1, 2]), ("last", [2]), ("none", [])])
-def test_states_are_kept_as_asked(path, keep, expected, eager):
+def test_states_are_stored_as_requested(path, keep, expected, eager):
     """The disk would fill, or the last state be lost: a run that is killed would have none."""
     for snapshot in recording(path, snapshots(3), keep_state=keep):
-        assert keep != "last" or kept(path) == [snapshot.time]
-    assert kept(path) == expected
+        assert keep != "last" or stored_rows(path) == [snapshot.time]
+    assert stored_rows(path) == expected
 
 
 def test_file_does_not_grow_by_the_states_it_drops(path, eager):
@@ -161,9 +161,9 @@ def test_last_state_moves_on_when_a_run_is_continued(path):
     stream = recording(path, snapshots(3), keep_state="last")
     next(stream), next(stream)
     stream.close()
-    assert kept(path) == [1]
+    assert stored_rows(path) == [1]
     list(recording(path, snapshots(2, first=2), keep_state="last", resume=True))
-    assert kept(path) == [3]
+    assert stored_rows(path) == [3]
 
 
 def ended(stream, error):
@@ -338,7 +338,7 @@ def test_copy_that_comes_back_is_the_file(path, eager):
     assert load(path).time.tolist() == [0.0, 1.0, 2.0, 3.0]
 
 
-def test_file_that_appears_before_the_first_write_is_kept(path):
+def test_file_that_appears_before_the_first_write_stays(path):
     """A file of another program, made while a run was prepared, would be replaced."""
     stream = recording(path, snapshots(2))
     path.write_text("made meanwhile")

@@ -57,7 +57,7 @@ def test_no_damage_goes_unnoticed(file, tmp_path, count):
         assert damaged(path, before, good[:cut]) or cut > len(good) - 30
 
 
-def made(folder, *overrides):
+def run_path(folder, *overrides):
     """Run file in HDF5."""
     config = folder / "run.toml"
     config.write_text(TEXT, encoding="utf-8")
@@ -69,12 +69,12 @@ def made(folder, *overrides):
 
 @pytest.fixture(scope="module", params=OVERRIDES)
 def file(request, tmp_path_factory):
-    return made(tmp_path_factory.mktemp("file"), *OVERRIDES[request.param])
+    return run_path(tmp_path_factory.mktemp("file"), *OVERRIDES[request.param])
 
 
 @pytest.fixture(scope="module")
 def density_file(tmp_path_factory):
-    return made(tmp_path_factory.mktemp("density"))
+    return run_path(tmp_path_factory.mktemp("density"))
 
 
 def content(run):
@@ -174,7 +174,7 @@ def test_every_axis_has_its_scale(file):
 
 
 @pytest.mark.parametrize("states", ["all", "last", "none"])
-def test_only_the_states_asked_for_are_read(density_file, states):
+def test_only_the_requested_states_are_read(density_file, states):
     """`meanfield info` would read gigabytes that it does not show."""
     entries = [measure is not None for measure in load(density_file, states).measures]
     expected = {"all": [True] * 6, "last": [False] * 5 + [True], "none": [False] * 6}
@@ -356,7 +356,7 @@ def test_run_that_is_larger_than_the_memory_is_refused(run_file, monkeypatch):
     load(run_file, states="none")
 
 
-def test_events_are_shown_without_what_a_terminal_obeys(run_file, cli):
+def test_events_are_printed_without_control_characters(run_file, cli):
     """An event of a file from somebody else would clear the screen, or forge lines."""
     with h5py.File(run_file, "r+") as file:
         append_events(file, [Event(0.5, "note", "\x1b[2J\nstatus  completed")], 0)
@@ -365,7 +365,7 @@ def test_events_are_shown_without_what_a_terminal_obeys(run_file, cli):
     assert "\x1b" not in out and r"\x1b[2J\nstatus  completed" in out and r"\x1b[31m" in out
 
 
-def test_text_that_is_told_a_thousand_times_is_refused(tmp_path, monkeypatch):
+def test_text_that_repeats_a_thousand_times_is_refused(tmp_path, monkeypatch):
     """All rows may point to one long text: a file of kilobytes would take all memory."""
     monkeypatch.setattr("meanfield.store.run_file.EXPANSION", 100)
     path, count = tmp_path / "x.h5", 4000

@@ -187,13 +187,13 @@ def squares(places, **options):
 
 
 @pytest.fixture
-def known(monkeypatch):
+def registered(monkeypatch):
     """Files of squares are known, as a row in the list of names would do."""
     monkeypatch.setitem(study_file.RESULT_KINDS, "squares", "Squares")
     monkeypatch.setattr(study_file, "public", lambda name: Squares)
 
 
-@pytest.mark.usefixtures("known")
+@pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize("places", [np.zeros(2), np.zeros((2, 3))])
 def test_described_arrays_come_back(places, tmp_path):
     """A new study would need a reader and a writer of its own."""
@@ -209,7 +209,7 @@ def test_described_arrays_come_back(places, tmp_path):
         load_run(tmp_path / "s.h5")
 
 
-@pytest.mark.usefixtures("known")
+@pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -14,7 +14,7 @@ from meanfield.store.sweep_file import load_sweep, write_sweep
 from meanfield.studies.sweep_results import Member, Parameter, Sweep
 
 
-def made(folder, *parameters):
+def sweep_of(folder, *parameters):
     """Sweep whose member i has order parameter i at the last time; the last one ended early."""
     places = list(product(*(parameter.values for parameter in parameters)))
     keys = [parameter.key for parameter in parameters]
@@ -38,7 +38,7 @@ def test_picture_has_each_value_at_its_place(tmp_path):
     flow = Parameter("problem.normalization", ("softmax", "none"))
     noise = Parameter("problem.diffusivity", (1.0, 0.1, 0.01))
     beta = Parameter("problem.beta", tuple(range(1, 9)))
-    sweep = made(tmp_path, flow, noise, beta)
+    sweep = sweep_of(tmp_path, flow, noise, beta)
     drawn = sweep_picture(sweep)
     assert (drawn.x.label, drawn.x.logarithmic) == (r"inverse temperature $\beta$", False)
     assert drawn.y is not None and drawn.y.words == ("0.01", "0.1", "1")
@@ -46,7 +46,7 @@ def test_picture_has_each_value_at_its_place(tmp_path):
     np.testing.assert_array_equal(drawn.values, np.arange(48.0).reshape(2, 3, 8)[:, ::-1])
     assert np.argwhere(drawn.early).tolist() == [[1, 0, 7]]
     # Both of numbers, and many: a map.
-    plane = made(tmp_path, beta, Parameter("problem.strength", tuple(np.linspace(1, 2, 9))))
+    plane = sweep_of(tmp_path, beta, Parameter("problem.strength", tuple(np.linspace(1, 2, 9))))
     drawn, figure = sweep_picture(plane), sweep_figure(plane)
     assert drawn.is_map and drawn.x.label == "strength"
     np.testing.assert_array_equal(drawn.values[0], np.arange(72.0).reshape(8, 9))
@@ -58,7 +58,7 @@ def test_seeds_are_points_and_their_mean(tmp_path):
     """Lines would join runs that have nothing to do with each other, one over the other."""
     beta = Parameter("problem.beta", (1.0, 2.0))
     seed = Parameter("representation.seed", tuple(range(9)))
-    sweep = made(tmp_path, beta, seed)
+    sweep = sweep_of(tmp_path, beta, seed)
     drawn = sweep_picture(sweep)
     assert not drawn.is_map and drawn.whole
     assert drawn.x.label == r"inverse temperature $\beta$"
@@ -84,7 +84,7 @@ def test_seeds_are_points_and_their_mean(tmp_path):
                        "result_hash": None}]}, "files of members are the same, or lie elsewhere"),
     ],
 )  # fmt: skip
-def test_a_damaged_index_is_told(change, message, tmp_path):
+def test_a_damaged_index_is_reported(change, message, tmp_path):
     """A table would be of another product, or a file outside of the folder be read."""
     sweep = Sweep(tmp_path, (Parameter("time.end", (1,)),), (Member("1.h5", {"time.end": 1}),))
     write_sweep(tmp_path / "sweep.json", sweep)

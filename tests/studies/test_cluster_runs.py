@@ -92,7 +92,7 @@ def test_nodes_move_as_the_density_does():
     np.testing.assert_allclose(moving.moments[-1][:13], density.moments[-1][:13], atol=1e-6, rtol=0)
 
 
-def test_what_is_not_felt_moves_nothing():
+def test_degrees_without_a_kernel_move_nothing():
     """The degree would be cut where tokens still feel it, or tokens pay for what they do not."""
     degree = CIRCLE.kernel.degree(1, 1e-6)
     parts = np.abs(interaction(CIRCLE).potential_multipliers) * np.arange(CIRCLE.kernel_degree + 1)

@@ -15,27 +15,27 @@ PROBLEM = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.SA)
 
 
 @pytest.fixture(scope="module")
-def made():
+def study():
     return mf.collapse_times(PROBLEM, tokens=(2, 12), runs=3, until=1e7)
 
 
 @pytest.mark.slow
-def test_two_tokens_obey_their_law(made):
+def test_two_tokens_obey_their_law(study):
     """Times would be saved times, or steps, in place of the flow's."""
-    exact = [mf.two_cluster_time(PROBLEM, angle, cluster_radius(4.0)) for angle in made.angles[0]]
-    np.testing.assert_allclose(made.predicted[0], exact, rtol=1e-14)
+    exact = [mf.two_cluster_time(PROBLEM, angle, cluster_radius(4.0)) for angle in study.angles[0]]
+    np.testing.assert_allclose(study.predicted[0], exact, rtol=1e-14)
     # Steps have the tolerance 1e-8, and errors grow until tokens meet.
-    np.testing.assert_allclose(made.times[0], exact, rtol=1e-6)
-    assert np.all(made.pair_times[0] == 0.0) and np.all(made.masses[0] == 0.5)
+    np.testing.assert_allclose(study.times[0], exact, rtol=1e-6)
+    assert np.all(study.pair_times[0] == 0.0) and np.all(study.masses[0] == 0.5)
 
 
 @pytest.mark.slow
-def test_last_two_clusters_decide_when_one_is_left(made):
+def test_last_two_clusters_decide_when_one_is_left(study):
     """The law would be of other clusters, or of another time."""
     # Clusters that are not yet points when two are left: a per cent of their short times.
-    np.testing.assert_allclose(made.predicted[1], made.times[1], rtol=0.02)
-    assert np.all(made.pair_times[1] > 0.0) and np.all(made.pair_times <= made.times)
-    assert np.all((made.masses > 0.0) & (made.masses <= 0.5))
+    np.testing.assert_allclose(study.predicted[1], study.times[1], rtol=0.02)
+    assert np.all(study.pair_times[1] > 0.0) and np.all(study.pair_times <= study.times)
+    assert np.all((study.masses > 0.0) & (study.masses <= 0.5))
 
 
 @pytest.mark.slow
@@ -67,7 +67,7 @@ def test_share_of_runs_is_that_of_their_times():
 
 
 @pytest.mark.slow
-def test_files_hold_the_study_and_grow(made, tmp_path, capsys):
+def test_files_hold_the_study_and_grow(study, tmp_path, capsys):
     """A study of a night would be lost, or differ from the study that runs at once."""
     path = tmp_path / "c.h5"
     mf.collapse_times(PROBLEM, tokens=2, runs=2, until=1e7, output=path)
@@ -75,34 +75,34 @@ def test_files_hold_the_study_and_grow(made, tmp_path, capsys):
     back = mf.load(path)
     assert isinstance(back, CollapseTimes)
     for name in ("times", "pair_times", "angles", "masses", "predicted"):
-        np.testing.assert_array_equal(getattr(grown, name), getattr(made, name))
-        np.testing.assert_array_equal(getattr(back, name), getattr(made, name))
+        np.testing.assert_array_equal(getattr(grown, name), getattr(study, name))
+        np.testing.assert_array_equal(getattr(back, name), getattr(study, name))
     capsys.readouterr()
     assert main(["info", str(path)]) == 0
     output = capsys.readouterr().out
-    assert output.startswith("kind ") and output.endswith(f"{made}\n")
+    assert output.startswith("kind ") and output.endswith(f"{study}\n")
     with pytest.raises(ValueError, match="until cannot change: .* use another output="):
         mf.collapse_times(PROBLEM, tokens=(2, 12), runs=3, until=1e6, output=path, resume=True)
 
 
 @pytest.mark.slow
-def test_report_says_what_was_measured_and_what_the_law_says(made):
+def test_report_says_what_was_measured_and_what_the_law_says(study):
     """A table would leave out the law, or a size."""
-    header, *rows = [line.split() for line in str(made).splitlines()]
+    header, *rows = [line.split() for line in str(study).splitlines()]
     assert " ".join(header) == "n runs one cluster time: 1/4 1/2 3/4 law: 1/4 1/2 3/4"
     assert [row[:3] for row in rows[:2]] == [["2", "3", "3"], ["12", "3", "3"]]
-    assert "circle, exponential kernel, beta = 4, SA" in made._repr_html_()
-    assert {len(column) for column in made.columns.values()} == {6}
+    assert "circle, exponential kernel, beta = 4, SA" in study._repr_html_()
+    assert {len(column) for column in study.columns.values()} == {6}
 
 
 @pytest.mark.slow
-def test_figure_has_a_curve_and_a_law_for_each_size(made, tmp_path):
+def test_figure_has_a_curve_and_a_law_for_each_size(study, tmp_path):
     """A size would be missing, or have no law beside it."""
-    (axes,) = made.plot().axes
+    (axes,) = study.plot().axes
     assert [line.get_linestyle() for line in axes.lines] == ["-", "--", "-", "--", "--"]
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels == ["$N = 2$", "$N = 12$", "last two clusters alone"]
-    save_plot(made, tmp_path / "c.png")
+    save_plot(study, tmp_path / "c.png")
     assert (tmp_path / "c.png").stat().st_size > 1000
 
 

@@ -63,7 +63,7 @@ def test_mean_square_w2_of_uniform_tokens_is_exact(tokens, verified):
     verified("statistics", what, deviation, 4.0)
 
 
-def test_systems_and_times_are_those_asked_for():
+def test_systems_and_times_are_the_requested_ones():
     """An enlarged study would not be the one asked for, or times of papers be taken as scaled."""
     study = small(runs=4)
     np.testing.assert_array_equal(small(tokens=(40,), runs=2).distances, study.distances[1:, :2])
@@ -87,7 +87,7 @@ def test_problem_reaches_other_processes():
     np.testing.assert_array_equal(study.distances, small().distances)
 
 
-def test_lambda_is_kept_from_other_processes():
+def test_lambda_stays_in_its_process():
     """The user would read an error of pickle's, after the pool broke."""
     kernel = mf.zonal(lambda s: np.exp(5.0 * (s - 1.0)), beta=5.0)
     with (
@@ -297,7 +297,7 @@ def test_moments_are_right_to_first_order(name):
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_nothing_asked_nothing_moves(name):
+def test_no_target_no_motion(name):
     """Zero moments leave the grid, whose own moments vanish to rounding."""
     space = SPACES[name]
     start = quiet_start(space, np.zeros_like(perturbation(space, 4)), 16)
@@ -305,7 +305,7 @@ def test_nothing_asked_nothing_moves(name):
     assert np.abs(moments[1:]).max() < 1e-14
 
 
-def test_weights_are_positive_whatever_is_asked():
+def test_weights_are_positive_for_any_target():
     """A density of amplitude 3 would be negative; displaced nodes are not."""
     start = quiet_start(mf.Circle(), np.array([0.0, 0.0, 1.5]), 32)
     assert start.weights.min() > 0

@@ -86,7 +86,7 @@ def test_sphere():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tokens", [100, 200])
-def test_results_are_the_same_wherever_runs_are_made_and_steps_are_short(tokens):
+def test_results_do_not_depend_on_processes_and_steps_are_short(tokens):
     """To the bit; and errors of steps are far below what is measured."""
     # 100 tokens are moved together with those of other runs, 200 by themselves.
     times = [0.5, 1.0]

@@ -40,7 +40,7 @@ def test_prediction_stands_beside_separated_groups_alone() -> None:
     )
 
 
-def test_runs_not_made_do_not_count() -> None:
+def test_missing_runs_do_not_count() -> None:
     """An unfinished ensemble would be averaged with runs that are not there."""
     counts = np.array([[[3], [5], [-1]], [[-1], [-1], [-1]]])
     result = ensemble_of(counts)

@@ -219,7 +219,7 @@ def test_diagram_through_zero_takes_the_linear_kernel_there():
     np.testing.assert_allclose(scaled, 0.5, rtol=1e-6)
 
 
-def test_tricritical_beta_is_found_between_points():
+def test_tricritical_beta_is_detected_between_points():
     """Where no closed form is at hand: degree 2 on the circle, I_4 = I_2 / 2."""
     diagram = phase_diagram(lambda beta: family(beta, REPULSIVE), [-5.0, -12.0])
     beta = -diagram.tricritical_beta

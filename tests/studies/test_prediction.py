@@ -157,7 +157,7 @@ def test_corrected_law_is_that_of_its_counts(monkeypatch):
     assert answer in repr(prediction) and "tokens: 20, independent and uniform" in repr(prediction)
 
 
-def test_shares_are_told_with_the_time_they_are_of(monkeypatch):
+def test_shares_are_reported_with_their_time(monkeypatch):
     """Fewer than e^8 tokens are counted before clusters form: shares would lack that time."""
 
     def counts(*options):
@@ -221,7 +221,7 @@ def test_law_that_noise_does_not_hide_has_a_note():
     assert text in linear(slight, 20_000).note
 
 
-def test_given_tokens_far_from_uniform_have_a_note():
+def test_tokens_far_from_uniform_have_a_note():
     """The laws of uniform tokens would be told beside tokens of one bump; the law is not used."""
     rng = np.random.default_rng(0)
     bump, even = 0.3 * rng.standard_normal(400), rng.uniform(0.0, 2 * np.pi, 400)
@@ -245,7 +245,7 @@ def test_corrected_law_lies_below_the_linear_one():
         ("sphere", 2.0, "by linear theory, at ("),
     ],
 )
-def test_given_tokens_are_answered_first(manifold, beta, text):
+def test_tokens_of_the_user_are_answered_first(manifold, beta, text):
     """A user who gave tokens would be told of random ones, and not where or when theirs meet."""
     rng = np.random.default_rng(3)
     points = 0.5 + np.pi * np.arange(12) / 2 if text[0] == "4" else rng.uniform(0, 6, 50)
@@ -283,7 +283,7 @@ def test_what_cannot_run_has_a_note():
     assert f"note: {noted.note}" in repr(noted) and noted.note
 
 
-def test_rivals_are_told():
+def test_rivals_are_reported():
     """The dominant degree would seem to be alone."""
     result = linear(problem("circle", 7.0), 100, 1)
     rates = mf.growth_rates(result.problem)

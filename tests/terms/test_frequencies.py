@@ -39,7 +39,7 @@ def test_quantiles_density_and_resolvent_are_of_one_law(law):
     assert abs(weights @ (1 / (z + 1j * nodes)) - judge) < 1e-11
 
 
-def test_given_frequencies_are_a_law():
+def test_listed_frequencies_are_a_law():
     """Equal masses at the values, each drawn with the same probability."""
     law = mf.GivenFrequencies([0.3, -0.1, 0.4])
     assert law == mf.GivenFrequencies(np.array([0.3, -0.1, 0.4])) and law.mean == pytest.approx(0.2)

@@ -418,7 +418,7 @@ def test_moments_are_sums_of_products():
         assert np.abs(seen.moment(3) - third).max() < 1e-14
 
 
-def test_many_points_are_asked_in_blocks(monkeypatch):
+def test_many_points_are_evaluated_in_blocks(monkeypatch):
     """A table of all pairs of nodes on the sphere takes 3 GB."""
     x = RNG.standard_normal((7, 2))
     seen = mf.Seen(RNG.standard_normal((3, 2)), np.full(3, 1 / 3))

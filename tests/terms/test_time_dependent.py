@@ -122,7 +122,7 @@ def test_what_has_a_clock_of_its_own_is_refused(options, message):
     refused(message, mf.Problem, mf.Circle(), mf.exponential(beta), mf.SA, **options)
 
 
-def test_what_never_changes_is_asked_for_a_time():
+def test_constant_functions_get_a_time():
     """A study would silently be that of time 0."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
     refused(r"the kernel is a function of time: take problem.now\(ti", mf.linear_operator, problem)

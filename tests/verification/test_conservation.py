@@ -96,7 +96,7 @@ def test_normalized_flow_moves_the_mean_lifted_angle():
 
 
 @each("beta, fold", [(5.0, 2), (5.0, 3), (10.0, 4), (100.0, 3)], flow=FLOWS)
-def test_fold_symmetry_is_kept(flow, beta, fold, verified):
+def test_fold_symmetry_is_preserved(flow, beta, fold, verified):
     """c_m = 0 unless k divides m, although other modes would grow if they were there."""
     law = mf.perturbed_uniform([[fold, 0.2, 0.1], [2 * fold, 0.0, 0.1]])
     problem = mf.Problem(mf.Circle(), mf.exponential(beta), FLOWS[flow], law)
@@ -171,7 +171,7 @@ SYMMETRIES: dict[str, tuple[list, Callable]] = {
 
 
 @each("symmetry", SYMMETRIES, flow=["USA", "SA"])
-def test_symmetry_is_kept(flow, symmetry, verified):
+def test_symmetry_is_preserved(flow, symmetry, verified):
     """Forbidden coefficients stay 0, although they would grow if they were there."""
     modes, allowed = SYMMETRIES[symmetry]
     moments = moments_along(5.0, flow, mf.perturbed_uniform(modes))
@@ -184,7 +184,7 @@ def test_symmetry_is_kept(flow, symmetry, verified):
 
 
 @each("fold", [3, 7], flow=FLOWS)
-def test_symmetry_of_tokens_is_kept(flow, fold, verified):
+def test_symmetry_of_tokens_is_preserved(flow, fold, verified):
     """Ten random tokens and their images under turns about a generic axis."""
     axis = np.array([0.48, -0.6, 0.64])
     turns = Rotation.from_rotvec(2 * np.pi / fold * np.arange(fold)[:, None] * axis)

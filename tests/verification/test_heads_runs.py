@@ -125,13 +125,13 @@ def test_printed_trajectory_on_the_sphere(carrier, verified):
     def start(x: np.ndarray) -> np.ndarray:
         return 1 + 0.3 * x[:, 2] + 0.2 * x[:, 0] * x[:, 1] - 0.25 * (x[:, 1] ** 2 - 1 / 3)
 
-    def seen(x: np.ndarray) -> np.ndarray:
+    def products_of(x: np.ndarray) -> np.ndarray:
         products = [(0, 0), (1, 1), (0, 1), (0, 2), (1, 2)]
         return np.column_stack([x, *(x[:, i] * x[:, j] for i, j in products)])
 
     problem = attending(SPHERE, [(B3, V3)], 3.0, "softmax", mf.from_function(start))
     last = run(problem, [1.0], carrier, 24, 1e-9).measures[-1]
-    error = means(last, seen) - [
+    error = means(last, products_of) - [
         0.0077482577, 0.0493768074, 0.0822534795, 0.47933117,
         0.34902821, -0.05076780, 0.07919995, -0.01403784,
     ]  # fmt: skip

@@ -62,7 +62,7 @@ def test_layers_of_tokens_are_the_reduced_map(placement):
 
 
 @pytest.mark.slow
-def test_known_values_of_layers():
+def test_reference_values_of_layers():
     """Gamma at depth 2 (n = 8, beta = 2): numbers of an independent computation; first order."""
     expected = {
         "post": (0.596565737239, 0.653352831568, 0.659873709506),

@@ -134,7 +134,7 @@ def posed(name: str, beta: float, flow: str, diffusivity: float) -> mf.Problem:
     )
 
 
-def held(problem: mf.Problem, state: np.ndarray) -> DensityRepresentation:
+def fixed_density(problem: mf.Problem, state: np.ndarray) -> DensityRepresentation:
     degree = problem.manifold.degree_of(state)
     return DensityRepresentation(problem, np.ascontiguousarray(state), 1.0, degree)
 
@@ -148,7 +148,7 @@ def test_right_hand_side_of_the_bumps_is_the_closed_form(
     problem = posed(name, beta, flow, diffusivity)
     # The quotient of a normalised flow is formed on a grid for degree 64; the mass is exact.
     state = problem.manifold.resize(coefficients(solution(0.4, x), FULL[name]), 64)
-    carrier = held(problem, state)
+    carrier = fixed_density(problem, state)
     result = problem.manifold.resize(carrier.rhs(0.4, carrier.state), FULL[name])
     expected = coefficients(terms(0.4, x, problem)[1], FULL[name])
     size = np.abs(expected).max()
@@ -178,7 +178,7 @@ def errors_after(
 
     errors = []
     for degree, steps in runs:
-        carrier, step = held(problem, space.resize(first, degree)), END / steps
+        carrier, step = fixed_density(problem, space.resize(first, degree)), END / steps
         # "exponential" are the steps that the time loop takes with diffusion.
         stepper = (
             usual_scheme(problem, carrier)(carrier, Start(0.0, carrier.state, step), 1e9, forced)

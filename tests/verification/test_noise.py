@@ -177,7 +177,7 @@ def test_unnormalised_flow_has_no_mean_velocity(flow):
 
 
 @each("fold", [2, 3], flow=FLOWS)
-def test_fold_symmetry_is_kept(flow, fold, verified):
+def test_fold_symmetry_is_preserved(flow, fold, verified):
     """c_m = 0 unless k divides m, although mode 1 would grow if it were there."""
     law = mf.perturbed_uniform([[fold, 0.2, 0.1], [2 * fold, 0.0, 0.1]])
     problem = posed("circle", 5.0, flow, 0.01, law)
@@ -191,7 +191,7 @@ def test_fold_symmetry_is_kept(flow, fold, verified):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flow", FLOWS)
-def test_mirror_symmetry_is_kept(flow, verified):
+def test_mirror_symmetry_is_preserved(flow, verified):
     """Even about 0.8: c_k e^{0.8 ik} stays real, and the phase of c_1 where it was."""
     k = np.arange(4)
     law = mf.from_density(np.array([1.0, 0.3, -0.1, 0.05]) * np.exp(-0.8j * k))

@@ -1261,7 +1261,7 @@ def test_run_files_are_the_problems_of_python(tmp_path, options):
 
 
 @pytest.mark.slow
-def test_biases_of_python_are_known_by_name_alone(tmp_path):
+def test_biases_of_python_have_a_name_alone(tmp_path):
     """A function whose name is that of a mask would be read as that."""
 
     def causal(u):

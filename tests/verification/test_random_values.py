@@ -70,7 +70,7 @@ def final(problem: mf.Problem, until: float, **options) -> np.ndarray:
         ),
     ],
 )
-def test_layers_follow_a_given_path(on_path, law, options, last):
+def test_layers_follow_their_path(on_path, law, options, last):
     """X <- N(x + dW m), by another code on the same path."""
     last, space = table(last), mf.Circle() if law is LAW2 else mf.Sphere()
     values = on_path(increments(*options), depth=2.0)
@@ -236,7 +236,7 @@ def test_both_forms_of_layers_come_nearer_on_finer_steps(on_path):
 
 
 @pytest.mark.slow
-def test_cross_ratio_is_kept_without_scores(on_path):
+def test_cross_ratio_is_preserved_without_scores(on_path):
     """At beta = 0 smooth paths move the circle by Moebius maps."""
     noise = increments(5, 6400, 2.0, 2, 200)
     values = replace(
@@ -507,7 +507,7 @@ WRONG = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("message", WRONG)
-def test_what_is_wrong_is_told(message):
+def test_wrong_values_are_refused(message):
     """One line says what, and what to do."""
     with pytest.raises((ValueError, TypeError), match=message):
         WRONG[message]()
@@ -531,7 +531,7 @@ def test_what_is_wrong_is_told(message):
         ),
     ],
 )
-def test_wrong_run_files_are_told(tmp_path, more, message):
+def test_wrong_run_files_are_refused(tmp_path, more, message):
     """One line names the section."""
     path = tmp_path / "run.toml"
     path.write_text(

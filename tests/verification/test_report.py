@@ -102,7 +102,7 @@ def test_page_names_the_mistakes_that_nobody_saw(tmp_path):
     assert "| a sign | `meanfield/x.py` | **nobody** |" in text
 
 
-def test_mistakes_can_be_made():
+def test_mutations_fit_the_code():
     """The list would be of code that is gone; a mistake must change a line, and compile."""
     assert [line for result in MUTATIONS.MUTATIONS for line in MUTATIONS.to_mend(result)] == []
     assert all(result.text != result.wrong for result in MUTATIONS.MUTATIONS)

@@ -73,7 +73,7 @@ def test_negligible_degrees_change_nothing():
 
 
 @pytest.mark.parametrize("split, expected", [(-1e-6, 1), (1e-6, 2)])
-def test_nearly_merged_maxima_are_told_apart(split, expected):
+def test_nearly_merged_maxima_are_separated(split, expected):
     """A grid cannot: cos t + a cos 2t has a second maximum, at pi, only for a > 1/4."""
     field = np.array([0.0, 1.0, 0.25 + split])
     assert count_maxima(field[None])[0] == expected
@@ -148,7 +148,7 @@ def test_basins_are_where_gradient_ascent_ends():
     np.testing.assert_array_equal(index[arrived], ends[arrived])
 
 
-def test_zeros_hidden_at_grid_points_are_found():
+def test_zeros_hidden_at_grid_points_are_detected():
     """Double zeros of the slope at two grid points, and a hill between them that no grid sees."""
     # Only the bound on derivatives tells that rounding at both ends is not rounding in between. The
     # field and its rotation, which no grid point meets, must have the same two maxima.

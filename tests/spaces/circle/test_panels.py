@@ -22,7 +22,7 @@ def smooth(theta: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("length, count", [(10.0, 1), (np.pi, 2), (3.14, 3), (0.1, 63)])
-def test_equal_panels_are_as_long_as_asked_for_at_most(length, count):
+def test_equal_panels_have_the_requested_length_at_most(length, count):
     """As few as that takes; the manifold makes them, and makes them again from their bounds."""
     cells = label_cells(mf.Circle(), length)
     assert len(cells.bounds) == count

@@ -76,7 +76,7 @@ def test_every_point_is_on_the_face_that_it_is_nearest_to():
 
 
 @pytest.mark.parametrize("length", [10.0, np.pi / 4, 0.5, 0.1])
-def test_cells_are_no_longer_than_asked_for(length):
+def test_cells_are_no_longer_than_requested(length):
     """A start on cells that are too long would not be resolved."""
     cells = tiling(length)
     # Chords are shorter than arcs.
@@ -190,7 +190,7 @@ def test_rotations_do_not_fold():
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-3, 1e-6, 1e-9])
-def test_one_cell_turned_over_is_found(size):
+def test_one_cell_turned_over_is_detected(size):
     """A fold must be seen in large images and in small ones, and only where it is."""
     cells = tiling(0.4)
     # The conformal map that draws all but the south pole together at the north pole.

@@ -178,7 +178,7 @@ def test_extremes_enclose_all_values(degree):
     assert lowest <= values.min() + 0.05 * np.abs(values).max()
 
 
-def test_extremes_of_a_known_field():
+def test_extremes_of_an_exact_field():
     """1 + a Y_20 is lowest on the equator, 1 - a sqrt(5) / 2."""
     lowest, where, bound = extremes(SPHERE, SPHERE.from_modes([[2, 0, 0.4]]))
     assert lowest == pytest.approx(1 - 0.2 * np.sqrt(5), rel=1e-13)
@@ -237,7 +237,7 @@ def test_degree_of_inverts_the_count(degree):
     assert packing.degree_of(np.zeros((3, packing.count_of(degree)))) == degree
 
 
-def test_resize_keeps_every_coefficient_of_the_degrees_kept():
+def test_resize_keeps_every_coefficient_of_its_degrees():
     """Degrees stay where their index says, new ones are zero, leading axes are kept."""
     field = random_field(6)
     wide = packing.resize(field, 9)

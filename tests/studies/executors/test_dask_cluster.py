@@ -129,7 +129,7 @@ def test_other_versions_are_refused():
 
 
 @pytest.mark.slow
-def test_versions_of_the_workers_are_asked_for(cluster, monkeypatch):
+def test_versions_of_the_workers_are_requested(cluster, monkeypatch):
     """A cluster of another version would be used."""
     monkeypatch.setattr("meanfield.version.__version__", "9.9")
     with (
@@ -180,7 +180,7 @@ def test_another_server_is_no_scheduler(answer):
             pass
 
 
-def test_missing_package_is_told(monkeypatch):
+def test_missing_package_is_reported(monkeypatch):
     """The user would not know what to install."""
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
@@ -191,7 +191,7 @@ def test_missing_package_is_told(monkeypatch):
 
 
 @pytest.mark.slow
-def test_cluster_without_workers_is_told_and_waited_for(cluster, monkeypatch):
+def test_cluster_without_workers_is_reported_and_waited_for(cluster, monkeypatch):
     """A study whose workers are all lost would hang without a word, or lose its tasks."""
     monkeypatch.setattr(scheduler, "_SECONDS_BETWEEN_LOOKS", 0.1)
     notices = []
@@ -214,7 +214,7 @@ def test_cluster_without_workers_is_told_and_waited_for(cluster, monkeypatch):
 
 
 @pytest.mark.slow
-def test_task_that_kills_workers_is_told(cluster):
+def test_task_that_kills_workers_is_reported(cluster):
     """One task that takes all memory would bring down the whole cluster, worker by worker."""
     cluster.start_worker()
     cluster.start_worker()
@@ -227,7 +227,7 @@ def test_task_that_kills_workers_is_told(cluster):
 
 
 @pytest.mark.slow
-def test_lost_scheduler_is_told(cluster):
+def test_lost_scheduler_is_reported(cluster):
     """A study would wait for ever for a scheduler that has ended."""
     with (
         pytest.raises(ConnectionError, match="the Dask scheduler is gone"),

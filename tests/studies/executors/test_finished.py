@@ -38,7 +38,7 @@ def executor(request):
 
 
 @pytest.mark.slow
-def test_every_task_is_done_once_or_told(executor, monkeypatch):
+def test_every_task_is_done_once_or_reported(executor, monkeypatch):
     """A task would be lost or done twice, a study that lacks nothing wait, a reason be lost."""
     monkeypatch.setattr(executing, "_AHEAD", 5)
     tasks = [*range(12), 3]
@@ -76,7 +76,7 @@ def test_results_come_as_they_finish():
 
 
 @pytest.mark.parametrize("failing", [False, True])
-def test_end_cancels_what_has_not_begun(failing):
+def test_end_cancels_waiting_tasks(failing):
     """An interrupt would wait until all tasks are done; a failed study go on for hours."""
     start = []
 

@@ -20,7 +20,7 @@ def test_one_worker_is_this_process():
 
 
 @pytest.mark.slow
-def test_workers_use_the_threads_they_are_given():
+def test_workers_use_their_threads():
     """Two workers on two cores would run four threads."""
     with worker_pool(2, threads=3) as executor:
         assert executor.submit(threads).result() == 3
@@ -41,7 +41,7 @@ def test_error_ends_the_workers_at_once():
 
 
 @pytest.mark.slow
-def test_lost_worker_is_told():
+def test_lost_worker_is_reported():
     """A worker killed for its memory would leave a traceback about broken pools."""
     with (
         pytest.raises(ChildProcessError, match="ended unexpectedly, perhaps for lack of memory"),

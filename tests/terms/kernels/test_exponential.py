@@ -74,7 +74,7 @@ def test_negative_beta_mirrors_the_kernel(dimension, beta):
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 63])
-def test_multipliers_do_not_depend_on_how_many_are_asked(dimension):
+def test_multipliers_do_not_depend_on_their_number(dimension):
     """A recurrence started too low would show in the last ones."""
     many = scaled_bessel(dimension, 50.0, 400)
     for count in (0, 1, 7, 60):

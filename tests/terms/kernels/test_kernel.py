@@ -114,7 +114,7 @@ def test_largest_attention_of_the_table_is_one(kernel):
     assert kernel.largest_attention == 1.0
 
 
-def test_largest_attention_is_found_between_the_ends():
+def test_largest_attention_is_detected_between_the_ends():
     """An own kernel may be largest, in modulus, anywhere: here at s = 0.3."""
     kernel = zonal(lambda s: -2.0 * np.exp(-8.0 * (s - 0.3) ** 2))
     # The nearest of 1,001 angles is 1.6e-3 off at most.

@@ -93,7 +93,7 @@ def test_distance_to_itself_is_zero(p, kind):
 
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("other", ["weighted", "density"])
-def test_equal_weights_given_or_not_are_the_same(p, other):
+def test_equal_weights_explicit_or_not_are_the_same(p, other):
     """Equal weights take a faster path, which must see them."""
     second = {
         "weighted": mf.Measure(CIRCLE, [0.5, 2.5], [0.9, 0.1]),

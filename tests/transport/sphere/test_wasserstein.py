@@ -286,7 +286,7 @@ def test_what_has_no_distance_is_refused(call, kind, message):
 
 
 @pytest.mark.slow
-def test_cells_of_a_density_are_made_once(monkeypatch):
+def test_cells_of_a_density_are_built_once(monkeypatch):
     """Every system of a study would partition the density it is compared with again."""
     result = []
     plain = partition.density_cells
