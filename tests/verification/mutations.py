@@ -131,22 +131,22 @@ MUTATIONS = [
     Mutation(
         "diffusion has the wrong sign in the right-hand side",
         "carriers/density.py",
-        "derivative -= self._linear.diffusion * state",
-        "derivative += self._linear.diffusion * state",
+        "derivative -= self._diffusion * state",
+        "derivative += self._diffusion * state",
         HERE + "test_manufactured.py::test_right_hand_side_of_the_bumps_is_the_closed_form",
     ),
     Mutation(
         "exponential steps take half the diffusivity",
         "carriers/density.py",
-        "(self.transport - self.diffusion).real",
-        "(self.transport - 0.5 * self.diffusion).real",
+        "(self._linear_transport - self._diffusion).real",
+        "(self._linear_transport - 0.5 * self._diffusion).real",
         HERE + "test_noise.py::test_modes_that_nobody_feels_decay_like_heat",
     ),
     Mutation(
         "the linear part is counted twice under softmax",
         "carriers/density.py",
-        "derivative -= self._linear.transport * state",
-        "derivative += self._linear.transport * state",
+        "derivative -= self._linear_transport * state",
+        "derivative += self._linear_transport * state",
         HERE + "test_noise_reference.py::test_density_follows_an_independent_code",
     ),
     Mutation(
