@@ -352,16 +352,17 @@ def _run(
     for name, called in (("callback", callback), ("stop", evolution.stop)):
         if callable(called):
             check_arguments(name, called)
+    if linearised is not None:
+        from meanfield.finite.fluctuations import fluctuations_at, with_bar
+
+        follow = with_bar if wants_bar(progress) else None
     if not written_to:
         if resume or overwrite:
             raise ValueError("resume and overwrite need output=, the file to continue or replace.")
         collected = _collected(evolution, record, callback, progress)
-        if linearised is None or collected.scaled_time[-1] == 0.0:
-            return collected
-        from meanfield.finite.fluctuations import fluctuations_at, with_bar
-
         times, unit = collected.scaled_time, evolution.unit
-        follow = with_bar if wants_bar(progress) else None
+        if linearised is None or times[-1] == 0.0:
+            return collected
         try:
             fluctuations = fluctuations_at(
                 evolution.problem, times, linearised, unit=unit, follow=follow
@@ -382,9 +383,7 @@ def _run(
         snapshots = _kept(evolution, record, resume, overwrite, callback, progress)
         if linearised is None:
             return snapshots
-        complete_fluctuations(
-            evolution, record, linearised, with_bar if wants_bar(progress) else None
-        )
+        complete_fluctuations(evolution, record, linearised, follow)
         return replace(load(record.path), source_problem=evolution.problem)
 
 

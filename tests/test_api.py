@@ -217,6 +217,18 @@ def test_progress_appears_and_events_are_logged(capsys, caplog):
     assert capsys.readouterr().err == ""
 
 
+def test_fluctuations_of_a_file_have_a_bar_too(capsys, tmp_path):
+    """A run with output, fluctuations and a bar would end in an error after its last time."""
+    law = mf.perturbed_uniform([[3, 0.1, 0.0]])
+    problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA, law)
+    options = {"save": 2, "fluctuations": 1, "progress": True}
+    run = mf.simulate(problem, 0.5, output=tmp_path / "run.h5", **options)
+    assert run.fluctuations is not None and "100%" in capsys.readouterr().err
+    memory = mf.simulate(problem, 0.5, **options).fluctuations
+    # A file has one half of the matrix, whose halves differ by rounding.
+    assert np.abs(run.fluctuations.covariance - memory.covariance).max() < 1e-15
+
+
 def test_notebooks_show_a_bar_by_default(capsys, monkeypatch):
     """A cell would be silent for minutes; a script or a terminal would be flooded."""
     shells = {name: type(name, (), {}) for name in ("ZMQInteractiveShell", "TerminalShell")}
