@@ -77,6 +77,11 @@ class Labels:
         return bool(self.turning.any())
 
     @property
+    def most(self) -> int:
+        """How many there may be."""
+        return MOST_POSITIONS if self.name == "position" else MOST_LABELS
+
+    @property
     def stored(self) -> slice:
         """Those that are saved: (j + 1/2) / M = (q j + (q - 1) / 2 + 1/2) / (q M)."""
         return slice(self.refinement // 2, None, self.refinement)
@@ -130,7 +135,8 @@ def positions(count: int, mask: Mask, refinement: int = 1) -> Labels:
 
 def position_samples(count: int) -> Labels:
     """Positions of a rule whose spectrum alone matters."""
-    return Labels("position", _position_nodes(count), np.full(count, 1.0 / count))
+    values = np.sin(0.5 * np.pi * (np.arange(count) + 0.5) / count) ** 4
+    return Labels("position", values, np.full(count, 1.0 / count))
 
 
 def frequency_labels(law: Frequencies, count: int, refinement: int = 1) -> Labels:
@@ -156,7 +162,3 @@ def _storing(labels: Labels, values: FloatArray, weights: FloatArray) -> Labels:
     every = labels.values.copy()
     every[labels.stored] = values
     return replace(labels, values=every, stored_weights=weights)
-
-
-def _position_nodes(count: int) -> FloatArray:
-    return np.asarray(np.sin(0.5 * np.pi * (np.arange(count) + 0.5) / count) ** 4)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from meanfield.arrays import FixedArrays, State
+from meanfield.arrays import FixedArrays, ModalArray, State
 from meanfield.carriers.atoms import AtomRepresentation, atoms
 from meanfield.carriers.automatic import (
     HandOver,
@@ -27,7 +27,6 @@ from meanfield.carriers.characteristics import (
     resumed_characteristics,
 )
 from meanfield.carriers.density import DensityRepresentation, density
-from meanfield.carriers.disturbance import disturbed
 from meanfield.carriers.labelled import (
     LabelledRepresentation,
     check_turning,
@@ -75,17 +74,11 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Family:
+class Family(NamedTuple):
     """How a representation begins, and how it goes on from what a checkpoint keeps."""
 
     begin: Callable[[Problem, Density | Measure, Options], Representation]
     resume: Callable[[Problem, Options, State, FixedArrays], Representation]
-    # What a representation in a state is to be resumed from under another problem.
-    kept: Callable[[Problem, Any, State], tuple[State, FixedArrays]] = lambda _, here, state: (
-        state,
-        here.fixed,
-    )
 
 
 def _tokens(
@@ -147,17 +140,8 @@ REPRESENTATIONS: dict[str, Family] = {
             options.step_tolerance,
             options.max_degree or usual_degree(problem),
         ),
-        # A sharper kernel is carried by more degrees.
-        lambda problem, here, state: (
-            problem.manifold.resize(state, max(here.grid.max_degree, problem.kernel_degree)),
-            {},
-        ),
     ),
-    "characteristics": Family(
-        nodes,
-        _resumed_nodes,
-        lambda problem, here, state: (here.state_under(problem, state), here.fixed),
-    ),
+    "characteristics": Family(nodes, _resumed_nodes),
     "atoms": Family(
         lambda problem, measure, options: atoms(problem, measure, tolerance=options.step_tolerance),
         lambda problem, options, state, fixed: AtomRepresentation(
@@ -168,8 +152,6 @@ REPRESENTATIONS: dict[str, Family] = {
             options.step_tolerance,
             resting=bool(fixed["resting"]),
         ),
-        # What rests here may move there.
-        lambda _, here, state: (state, here.fixed | {"resting": np.zeros(())}),
     ),
     "labelled": Family(
         lambda problem, measure, options: labelled(
@@ -188,12 +170,8 @@ REPRESENTATIONS: dict[str, Family] = {
             options.step_tolerance,
             options.max_degree or labelled_degree(problem),
         ),
-        lambda problem, here, state: (here.state_under(problem, state), here.fixed),
     ),
-    "particles": Family(
-        _tokens,
-        _resumed_tokens,
-    ),
+    "particles": Family(_tokens, _resumed_tokens),
 }
 """Representations that a run file names."""
 
@@ -221,7 +199,39 @@ def represent(problem: Problem, options: Options) -> Representation:
             "atoms that meet become one, and not all stages hold together what has met: use "
             '"particles".'
         )
-    return first if options.perturb is None else disturbed(first, options)
+    return first if options.perturb is None else _disturbed(first, options)
+
+
+def _disturbed(carrier: Any, options: Options) -> Representation:
+    """Carrier in its state, disturbed by `options.perturb`; the mass stays as it is.
+
+        x <- x + size P_x (M x + b),    f_l <- f_l + size m_l
+
+    with M, b and the moments m of some points drawn with the seed.
+    """
+    size, rng = float(options.perturb or 0.0), np.random.default_rng([options.seed, 11])
+    space, start = carrier.problem.manifold, carrier.state.copy()
+    d = carrier.problem.manifold.ambient
+    if isinstance(carrier, DensityRepresentation | LabelledRepresentation):
+        rows = start[None]
+        if isinstance(carrier, LabelledRepresentation):
+            rows = start[:-1].reshape(len(carrier.labels.values), -1)
+        drawn = space.random_points(d + 1, rng)
+        moments: ModalArray = space.moments(drawn, rng.dirichlet(np.ones(d + 1)), 2)
+        moments[0] = 0.0
+        rows += size * space.resize(moments, space.degree_of(rows[0]))
+    else:
+        matrix, b = rng.standard_normal((d, d)), rng.standard_normal(d)
+        measure = carrier.measure(carrier.state)
+        push = space.vectors(measure.points) @ matrix.T + b
+        if not isinstance(carrier, LayeredTokens):
+            push = space.project(measure.points, push)
+        push = push.reshape(len(measure.points), -1)
+        if isinstance(carrier, CharacteristicsRepresentation):
+            push = push * carrier.scale[:, None]
+        start[: push.size] += size * push.ravel()
+    moved: Representation = replace(carrier, state=start)
+    return moved
 
 
 def options_of(stage: Problem, options: Options) -> Options:
@@ -269,10 +279,10 @@ def with_problem(
     >>> len(here.state), len(there.state), there.problem.beta
     (65, 91, 99.0)
     """
-    family = REPRESENTATIONS[representation.name]
-    return resumed(
-        problem, options, representation.name, *family.kept(problem, representation, state)
-    )
+    # Atoms that rest here may move there.
+    fixed = representation.fixed | {"resting": np.zeros(())}
+    state = representation.state_under(problem, state)
+    return resumed(problem, options, representation.name, state, fixed)
 
 
 def resumed(

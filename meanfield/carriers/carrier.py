@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar
 from meanfield.arrays import FixedArrays, ModalArray, State
 from meanfield.events import Event
 from meanfield.measures import Density, Measure
+from meanfield.problem import Problem
 from meanfield.schemes import Stepper
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -46,6 +47,10 @@ class Representation(ABC):
     def fixed(self) -> FixedArrays:
         """Arrays that, beside a later state, are enough to make it again."""
         return {}
+
+    def state_under(self, problem: Problem, state: State) -> State:
+        """The state as the same representation has it under another problem."""
+        return state
 
     def largest_step(self, time: float, state: State) -> float:
         """Largest stable time step of an explicit method from this state."""

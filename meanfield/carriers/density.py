@@ -136,6 +136,10 @@ class DensityRepresentation(Representation):
         wider = min(2 * degree, self.max_degree)
         return replace(self, state=self.problem.manifold.resize(state, wider))
 
+    def state_under(self, problem: Problem, state: State) -> State:
+        """A sharper kernel is carried by more degrees."""
+        return problem.manifold.resize(state, max(self.grid.max_degree, problem.kernel_degree))
+
     @at_time
     def failure(self, time: float, state: State) -> str | None:
         resolution, least = self._seen(state), max(self.tolerance, TRANSFORM_NOISE)

@@ -17,22 +17,15 @@ _STILL = 1e-12
 _LEAST_GRID_DEGREE = 16
 
 _WORDS = {"density": "a density", "labelled": "labelled densities"}
-# Option -> carriers that use it.
-_CONCERNS = {
-    "max_degree": "a density",
-    "max_nodes": "characteristics",
-    "tokens": "particles drawn from a density",
-    "seed": "drawn particles and noise",
-    "step": "noisy particles",
-    "labels": "labelled densities",
+# Option -> what uses it, and a representation that does.
+_USERS = {
+    "max_degree": ("a density", "density"),
+    "max_nodes": ("characteristics", "characteristics"),
+    "tokens": ("particles drawn from a density", "particles"),
+    "seed": ("drawn particles and noise", "particles"),
+    "step": ("noisy particles", "particles"),
+    "labels": ("labelled densities", "labelled"),
 }
-
-
-_CARRIED_BY = {
-    "max_degree": "density",
-    "max_nodes": "characteristics",
-    "labels": "labelled",
-} | dict.fromkeys(("tokens", "seed", "step"), "particles")
 
 STATIONARY = (
     "uniform is stationary: nothing will happen. Give another initial law, or take the "
@@ -125,9 +118,10 @@ def unused_message(name: str, value: object, problem: Problem, options: Options)
         if isinstance(problem.initial_measure(), Measure):
             first += " from given points"
     run = f"{first}, then {' and '.join(names[1:])}" if len(names) > 1 else first
+    users, other = _USERS[name]
     return (
-        f"{name} = {value} cannot act: it is for {_CONCERNS[name]}, and this "
-        f'run is {run}. Leave it out, or take the representation "{_CARRIED_BY[name]}".'
+        f"{name} = {value} cannot act: it is for {users}, and this "
+        f'run is {run}. Leave it out, or take the representation "{other}".'
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.errors import Final
-from meanfield.labels import MOST_LABELS, MOST_POSITIONS, Labels, position_samples
+from meanfield.labels import MOST_POSITIONS, Labels, position_samples
 from meanfield.laws.initial import from_labels
 from meanfield.problem import Problem
 from meanfield.terms.frequencies import Lorentzian
@@ -68,7 +68,7 @@ def resolving_labels(
     finer = _samples(problem, len(samples.values))
     waves = _spectrum(problem, law, finer)
     count = len(labels.values)
-    most = min(len(spectrum), MOST_POSITIONS if labels.name == "position" else MOST_LABELS)
+    most = min(len(spectrum), labels.most)
     enough = 1.2 * max(count, _waves(labels.name, np.abs(waves).max(axis=1), tolerance))
     advice = f"give labels = {enough:.0f} or more"
     if enough > most or _difference(problem, labels.name, spectrum, waves) > tolerance:
@@ -108,14 +108,6 @@ def enough_labels(problem: Problem, labels: Labels, allowed: float, until: float
     waves = sizes * (np.arange(len(sizes)) * law.width * until) ** 0.25
     error = _GROWTH * _ENVELOPE * float(waves.max())
     return max(more, int((error / allowed) ** (4.0 / 3.0)) + 1)
-
-
-def label_advice(problem: Problem, labels: Labels, allowed: float, until: float) -> str:
-    """Words for that number, or that no number would do."""
-    enough = enough_labels(problem, labels, allowed, until)
-    most = MOST_POSITIONS if labels.name == "position" else MOST_LABELS
-    advice = f"give labels = {enough}" if enough <= most else f"even {most} would not do"
-    return f"{advice}; take a larger tolerance, or particles"
 
 
 def _samples(problem: Problem, count: int) -> Labels:

@@ -21,7 +21,7 @@ from meanfield.arrays import FixedArrays, FloatArray, ModalArray, State
 from meanfield.carriers import step_limits
 from meanfield.carriers.carrier import Representation
 from meanfield.carriers.label_counts import (
-    label_advice,
+    enough_labels,
     next_refinement,
     resolving_labels,
     too_few_labels,
@@ -141,7 +141,8 @@ class LabelledRepresentation(Representation):
         """Courant limit, as of a density; and a share of a turn at the largest frequency."""
         fastest, degree = self._seen(state).fastest, self.field.grid.max_degree
         courant = courant_limit(degree, fastest, self.problem.flow.diffusivity)
-        return min(self._turn_limit, self._growth_limit, courant)
+        turn = step_limits.longest(_TURN, float(np.abs(self.labels.turning).max()))
+        return min(turn, self._growth_limit, courant)
 
     def adapt(self, time: float, state: State) -> LabelledRepresentation | None:
         """Twice the degree as soon as a tail becomes visible, long before it matters."""
@@ -204,8 +205,10 @@ class LabelledRepresentation(Representation):
 
     def advice(self, until: float) -> str:
         """How many labels a run to a scaled time needs."""
-        allowed = max(self.tolerance, TRANSFORM_NOISE)
-        return label_advice(self.problem, self.labels, allowed, until)
+        allowed, most = max(self.tolerance, TRANSFORM_NOISE), self.labels.most
+        enough = enough_labels(self.problem, self.labels, allowed, until)
+        advice = f"give labels = {enough}" if enough <= most else f"even {most} would not do"
+        return f"{advice}; take a larger tolerance, or particles"
 
     def with_more_labels(self) -> LabelledRepresentation | None:
         """The beginning with three times as many labels; None at the most."""
@@ -245,17 +248,10 @@ class LabelledRepresentation(Representation):
                 tail = float(np.max((lost - noise) / (fastest * degrees), initial=tail))
             largest = float((sizes / space.largest_sizes(degree)).max())
             lowest = float(grid.to_nodal(parts).min())
-            return _Seen(tail, fastest, lowest, largest, *self._label_errors(state, parts))
-
-    def _label_errors(self, state: State, parts: ModalArray) -> tuple[float, float]:
-        of_sum = self.field.label_error(parts)
-        if not np.isfinite(self.labels.band):
-            return of_sum, of_sum
-        return self.field.label_error(self._frames(state)), of_sum
-
-    @cached_property
-    def _turn_limit(self) -> float:
-        return step_limits.longest(_TURN, float(np.abs(self.labels.turning).max()))
+            error = of_sum = self.field.label_error(parts)
+            if np.isfinite(self.labels.band):
+                error = self.field.label_error(self._frames(state))
+            return _Seen(tail, fastest, lowest, largest, error, of_sum)
 
     @cached_property
     def _growth_limit(self) -> float:

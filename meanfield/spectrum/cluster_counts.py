@@ -70,12 +70,12 @@ def potential_variances(problem: Problem, tokens: int, time: float | None = None
     return variances[: _carried(problem, variances)]
 
 
-def potential_growth(problem: Problem, tokens: int, time: float | None = None) -> FloatArray:
+def potential_growth(problem: Problem, tokens: int) -> FloatArray:
     """Signed size strength w_l e^{lambda_l t} / sqrt(N) of the potential, without noise.
 
-    Times sqrt(N) m_l, m_l the moments of given tokens, it is their potential in linear theory.
+    Times sqrt(N) m_l, m_l the moments of given tokens, it is their potential at the onset time.
     """
-    time = onset_time(problem, tokens) if time is None else time
+    time = onset_time(problem, tokens)
     if not math.isfinite(time):
         return np.zeros(2)
     potential, growth = _linear_phase(problem, tokens, time)

@@ -66,23 +66,20 @@ class _Function(NamedTuple):
     integral: Callable[[FloatArray], FloatArray]
 
 
-def _gelu(y: FloatArray) -> FloatArray:
+def _ndtr(y: FloatArray) -> FloatArray:
+    """Distribution function of a normal variable."""
     from scipy.special import ndtr
 
-    return np.asarray(y * ndtr(y))
+    return np.asarray(ndtr(y))
 
 
 def _gelu_slope(y: FloatArray) -> FloatArray:
-    from scipy.special import ndtr
-
-    return np.asarray(ndtr(y) + y * np.exp(-0.5 * y * y) / math.sqrt(2.0 * math.pi))
+    return np.asarray(_ndtr(y) + y * np.exp(-0.5 * y * y) / math.sqrt(2.0 * math.pi))
 
 
 def _gelu_integral(y: FloatArray) -> FloatArray:
-    from scipy.special import ndtr
-
     density = np.exp(-0.5 * y * y) / math.sqrt(2.0 * math.pi)
-    return np.asarray(0.5 * ((y * y - 1.0) * ndtr(y) + y * density))
+    return np.asarray(0.5 * ((y * y - 1.0) * _ndtr(y) + y * density))
 
 
 def _silu_integral(y: FloatArray) -> FloatArray:
@@ -92,10 +89,6 @@ def _silu_integral(y: FloatArray) -> FloatArray:
     below = -np.abs(y)
     small = below * np.log1p(np.exp(below)) + spence(1.0 + np.exp(below))
     return np.asarray(np.where(y > 0.0, 0.5 * y * y - math.pi**2 / 6.0 - small, small))
-
-
-def _log_cosh(y: FloatArray) -> FloatArray:
-    return np.asarray(np.logaddexp(y, -y) - math.log(2.0))
 
 
 def _logistic(y: FloatArray) -> FloatArray:
@@ -114,9 +107,14 @@ ACTIVATIONS: dict[str, _Function] = {
         1.0,
         lambda y: np.asarray(0.5 * np.maximum(y, 0.0) ** 2),
     ),
-    "gelu": _Function(_gelu, _gelu_slope, 1.13, _gelu_integral),
+    "gelu": _Function(lambda y: np.asarray(y * _ndtr(y)), _gelu_slope, 1.13, _gelu_integral),
     "silu": _Function(lambda y: np.asarray(y * _logistic(y)), _silu_slope, 1.1, _silu_integral),
-    "tanh": _Function(np.tanh, lambda y: np.asarray(1.0 - np.tanh(y) ** 2), 1.0, _log_cosh),
+    "tanh": _Function(
+        np.tanh,
+        lambda y: np.asarray(1.0 - np.tanh(y) ** 2),
+        1.0,
+        lambda y: np.asarray(np.logaddexp(y, -y) - math.log(2.0)),
+    ),
     "identity": _Function(lambda y: y, np.ones_like, 1.0, lambda y: 0.5 * y * y),
 }
 """Functions sigma of a feed-forward layer, by name."""

@@ -173,13 +173,13 @@ class Bias(Mask):
 
     def _values(self, u: FloatArray) -> FloatArray:
         """Values of b, checked; of differences that are not hidden."""
-        given = self.function(u)
+        answer = self.function(u)
         try:
-            values = np.array(np.broadcast_to(np.asarray(given, dtype=np.float64), np.shape(u)))
+            values = np.array(np.broadcast_to(np.asarray(answer, dtype=np.float64), np.shape(u)))
         except (TypeError, ValueError):
             raise ValueError(
                 f"a bias takes an array of differences and returns as many numbers, "
-                f"got {printed(given)} for {len(u)}."
+                f"got {printed(answer)} for {len(u)}."
             ) from None
         wrong = values[~(values < math.inf)]
         if wrong.size:
@@ -190,17 +190,14 @@ class Bias(Mask):
         return values
 
     def of_tokens(self, n: int) -> PairWeights:
-        u = np.arange(1 - n, n) / n
-        logs = np.full(len(u), -np.inf)
-        seen = u >= 0.0 if self.causal else np.full(len(u), True)
-        logs[seen] = self._values(u[seen])
+        logs = self.logarithms(0.0, -(np.arange(1 - n, n) / n))
         return PairWeights(self.causal, logs=_toeplitz(logs))
 
     def logarithms(self, s: float, others: FloatArray) -> FloatArray:
         u = s - others
-        seen = u >= 0.0 if self.causal else np.full(len(u), True)
+        visible = u >= 0.0 if self.causal else np.full(len(u), True)
         logs = np.full(len(u), -np.inf)
-        logs[seen] = self._values(u[seen])
+        logs[visible] = self._values(u[visible])
         return logs
 
     def cuts(self, s: float) -> FloatArray:
@@ -312,8 +309,8 @@ class Window(Mask):
         )
 
     def logarithms(self, s: float, others: FloatArray) -> FloatArray:
-        seen = (np.abs(s - others) < self.width) | (others < self.globals)
-        return np.where(seen & ((others <= s) | (not self.causal)), 0.0, -np.inf)
+        visible = (np.abs(s - others) < self.width) | (others < self.globals)
+        return np.where(visible & ((others <= s) | (not self.causal)), 0.0, -np.inf)
 
     def cuts(self, s: float) -> FloatArray:
         return np.array([s - self.width, s, s + self.width, self.globals])

@@ -2,17 +2,18 @@
 
 Near uniform by rejection: a uniform proposal x is kept with probability f(x) / bound, the bound
 being proven (`spaces.extremes`). Else by inversion of cumulative distributions, which costs the
-same however sharp the density is: `circle`, `sphere`, polar angles, and `mixtures` where components
-are known.
+same however sharp the density is: `circle`, `sphere`, polar angles, and closed forms of mixtures.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from meanfield.arguments import at_least, at_most, checked
 from meanfield.arrays import FloatArray
-from meanfield.measures import MOST_TOKENS, Density, positive_bound
+from meanfield.measures import MOST_TOKENS, Component, Density, positive_bound
 from meanfield.spaces import Manifold
 
 __all__ = ["drawing_bytes", "sample_tokens", "tokens_of"]
@@ -25,6 +26,8 @@ _A_DEGREE = {1: 0.0, 2: 0.25}
 # Proposals at a time, and bytes that each takes.
 _PROPOSALS = 2**20
 _PROPOSAL_BYTES = {1: 40, 2: 90}
+# Tokens of mixtures at a time.
+_AT_ONCE = 2**16
 
 
 @checked
@@ -73,9 +76,7 @@ def sample_tokens(density: Density, count: int, rng: np.random.Generator | int) 
         positive_bound(density, "Reduce the amplitudes")
         return polar_angles(space.ambient, density.coefficients, rng.random(count))
     if space.dimension == 2 and _peak(density) > _NEAR_UNIFORM:
-        from meanfield.laws.sampling.mixtures import mixture_tokens
-
-        return mixture_tokens(density.components, count, rng)
+        return _of_mixture(density.components, count, rng)
     bound = positive_bound(density, "Reduce the amplitudes")
     if bound <= _rejected(density):
         return _by_rejection(density, bound, count, rng)
@@ -143,3 +144,53 @@ def _by_rejection(
         drawn.append(accepted[:missing])
         missing -= len(drawn[-1])
     return np.concatenate(drawn)
+
+
+def _of_mixture(
+    components: Sequence[Component], count: int, rng: np.random.Generator
+) -> FloatArray:
+    """Unit vectors (count, 3), each from a component that is drawn by its weight.
+
+    Let t = 1 - <x, mean>. A density of concentration kappa has P(t < s) proportional to
+    1 - e^{-kappa s}, 0 <= s <= 2. The angle about the mean is independent and uniform. So
+
+        t = -ln(1 - q (1 - e^{-2 kappa})) / kappa,    q uniform in [0, 1).
+    """
+    weights = np.array([weight for weight, _, _ in components])
+    uniform = rng.random((3, count))
+    tokens = np.empty((count, 3))
+    for start in range(0, count, _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        choices, shares, turns = uniform[:, part]
+        number = np.searchsorted(np.cumsum(weights)[:-1], choices, side="right")
+        for i, (_, centre, concentration) in enumerate(components):
+            which = np.flatnonzero(number == i)
+            tokens[start + which] = _around(centre, concentration, shares[which], turns[which])
+    return tokens
+
+
+def _around(
+    centre: FloatArray, concentration: float, shares: FloatArray, turns: FloatArray
+) -> FloatArray:
+    """Points about a centre, from what is uniform in [0, 1)."""
+    if concentration:
+        depth = -np.log1p(shares * np.expm1(-2.0 * concentration)) / concentration
+    else:
+        depth = 2.0 * shares
+    depth = np.minimum(depth, 2.0)
+    # sin^2 = t (2 - t): no digits are lost near the mean.
+    radius, angles = np.sqrt(depth * (2.0 - depth)), 2.0 * np.pi * turns
+    first, second = _frame(centre)
+    points = np.multiply.outer(1.0 - depth, centre)
+    points += np.multiply.outer(radius * np.cos(angles), first)
+    points += np.multiply.outer(radius * np.sin(angles), second)
+    return np.asarray(points / np.sqrt((points * points).sum(axis=1))[:, None])
+
+
+def _frame(centre: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Two unit vectors orthogonal to a third and to each other."""
+    axis = np.zeros(3)
+    axis[np.argmin(np.abs(centre))] = 1.0
+    first = np.cross(centre, axis)
+    first /= np.sqrt(first @ first)
+    return first, np.cross(centre, first)

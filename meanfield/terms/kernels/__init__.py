@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 
-from meanfield.terms.kernels.exponential import exponential
+from meanfield.terms.kernels.exponential import exponential, linear
 from meanfield.terms.kernels.kernel import Kernel
-from meanfield.terms.kernels.linear import linear
 from meanfield.terms.kernels.zonal import zonal
 
 __all__ = ["KERNELS", "Kernel", "exponential", "linear", "zonal"]
