@@ -30,7 +30,7 @@ from meanfield.engines.elementary import (
     wide_vectors,
 )
 from meanfield.engines.lanes import lane_sum, load_8, load_16, spread_8, spread_16
-from meanfield.engines.pairs import ROWS_PER_CHUNK
+from meanfield.engines.pairs import ROWS_PER_CHUNK, beside_mass
 from meanfield.engines.threads import MOST_CHUNKS, chunk_bounds, map_chunks
 
 # Pairs computed at a time, before they are summed: a few arrays of this length stay in L1.
@@ -112,6 +112,7 @@ def _divided(
 ) -> FloatArray:
     lost = partition < _UNDERFLOW
     if lost.any():
+        angles = beside_mass(angles, masses)
         drift[lost], partition[lost] = _rectangle(targets[lost], angles, masses, beta, True)
     return drift / partition
 

@@ -25,7 +25,7 @@ from meanfield.arrays import FloatArray
 from meanfield.engines.compiled import njit
 from meanfield.engines.elementary import exp2, fma, from_bits, to_bits, wide_vectors
 from meanfield.engines.lanes import lane_sum, load_16, spread_16
-from meanfield.engines.pairs import ROWS_PER_CHUNK
+from meanfield.engines.pairs import ROWS_PER_CHUNK, beside_mass
 from meanfield.engines.threads import MOST_CHUNKS, chunk_bounds, map_chunks
 
 # Pairs computed at a time, before they are summed: a few arrays of this length stay in L1.
@@ -91,7 +91,8 @@ def _velocity(
     if normalized:
         lost = total[3] < _UNDERFLOW
         if lost.any():
-            total[:, lost] = _rectangle(targets[lost], rows, masses, beta, True)
+            heavy = beside_mass(rows, masses)
+            total[:, lost] = _rectangle(targets[lost], heavy, masses, beta, True)
         total[:3] /= total[3]
     return _tangent(total, targets)  # type: ignore[no-any-return]
 

@@ -187,6 +187,17 @@ def test_large_beta_neither_overflows_nor_gives_nan(sums, beta):
 
 
 @on_both
+@pytest.mark.parametrize("beta", [5e3, -5e3])
+def test_tokens_without_mass_may_lie_at_any_distance(sums, beta):
+    """Weights of massless tokens overflow in the unit of the others: infinity times 0 is NaN."""
+    points = sums.at(np.append(np.linspace(0.0, 3.0, 1000), 3.1))
+    weights = np.append(np.zeros(1000), 1.0)
+    found = sums.velocity(points, weights, beta, True)
+    # All the mass is at the last: the quotient is P x_last whatever the exponentials.
+    np.testing.assert_allclose(found, sums.velocity(points[-1:], None, 0.0, False, points))
+
+
+@on_both
 def test_lost_partition_function_does_not_use_tokens_without_mass(sums):
     """The largest exponent is that of tokens with mass: a massless one in place is no help."""
     found = sums.velocity(sums.at([0.0, 1.0]), np.array([0.0, 1.0]), 5000.0, True)
