@@ -147,7 +147,8 @@ class Problem:
     ) -> None:
         if not isinstance(kernel, Kernel | Attention):
             terms = [kernel] if isinstance(kernel, RandomValues) else kernel
-            if random is not None:
+            if random is not None and stages:
+                random.check_stages(stages)
                 stages = ()  # of the values that these terms replace
             kernel, feed_forward, drift, own_terms, random = _sorted(terms, feed_forward, drift)
             if random is not None and stages:
@@ -175,6 +176,7 @@ class Problem:
         self._check_one()
         if self.random is not None:
             self.random.check_drawn(self.kernel, self.layers, self.own_terms)
+            self.random.check_stages(self.stages, self.kernel)
         unchanged = [
             each
             for each in time_functions

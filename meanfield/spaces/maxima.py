@@ -27,6 +27,13 @@ def _dimension(space: Manifold) -> tuple[int, ...]:
     return (space.ambient,) if space.has_rings else ()
 
 
+def _finite(fields: ModalArray) -> ModalArray:
+    """Fields, refused if they hold NaN: no search for maxima would end well."""
+    if not np.isfinite(fields).all():
+        raise ValueError("a field holds NaN or infinity, expected numbers: it has no maxima.")
+    return fields
+
+
 def gaussian_fields(
     space: Manifold, variances: FloatArray, count: int, rng: np.random.Generator
 ) -> ModalArray:
@@ -41,16 +48,16 @@ def gaussian_fields(
 def count_maxima(space: Manifold, fields: ModalArray) -> IntArray:
     """Exact number of local maxima of each field, (count, ...) to (count,)."""
     home = _home(space, "count of maxima")
-    return np.asarray(home.count_maxima(*_dimension(space), fields))
+    return np.asarray(home.count_maxima(*_dimension(space), _finite(fields)))
 
 
 def maxima(space: Manifold, field: ModalArray) -> FloatArray:
     """All local maxima of a field, highest first."""
     home = _home(space, "search for maxima")
-    return np.asarray(home.maxima(*_dimension(space), field))
+    return np.asarray(home.maxima(*_dimension(space), _finite(field)))
 
 
 def basins(space: Manifold, field: ModalArray, points: FloatArray) -> IntArray:
     """Index into `maxima(space, field)` of the end of the gradient ascent from each point."""
     home = _home(space, "search for maxima")
-    return np.asarray(home.basins(*_dimension(space), field, points))
+    return np.asarray(home.basins(*_dimension(space), _finite(field), points))

@@ -20,8 +20,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from meanfield.schemes.layers import Layers
 from meanfield.terms.attention import Attention, Head, HeadMatrices
 from meanfield.terms.kernels import Kernel
 from meanfield.terms.own import OwnTerm, Seen, SteadyTerm, VectorField
+
+if TYPE_CHECKING:
+    from meanfield.stages import Stage
 
 Interpretation = Literal["ito", "stratonovich"]
 """What noise is the limit of: of layers, or of smooth paths."""
@@ -185,6 +188,34 @@ class RandomValues:
             )
         return replace(self, step=step, depth=depth)
 
+    def check_stages(
+        self, stages: Sequence[Stage], first: Attention | Kernel | None = None
+    ) -> None:
+        """Refuse stages other than those of the values; `first` is the kernel of the first one."""
+        if not self._has_drawn(stages, first):
+            raise ValueError(
+                "stages beside random values, which make stages of their own: give one of them, or "
+                "make the problem anew, mf.Problem(manifold, mf.RandomValues(...))."
+            )
+
+    def _has_drawn(self, stages: Sequence[Stage], first: Attention | Kernel | None) -> bool:
+        ends, unit = [stage.end for stage in stages], stages[0].end or 1.0
+        # Ends of layers count them.
+        if unit not in (1.0, self.interval) or len(stages) != self.count:
+            return False
+        if ends != [*(k * unit for k in range(1, len(stages))), None]:
+            return False
+        if any((e.flow, e.feed_forward, e.drift) != (None, None, None) for e in stages):
+            return False
+        given = next((stage.kernel for stage in stages if stage.kernel is not None), first)
+        shape = np.shape(given.heads[-1].value) if isinstance(given, Attention) else ()
+        drawn = [each for _, each in self.attentions(shape[0] if shape else 2, None, None)]
+        kernels = [stage.kernel or first or drawn[0] for stage in stages]
+        return all(
+            isinstance(kernel, Attention) and kernel.heads[-len(of.heads) :] == of.heads
+            for kernel, of in zip(kernels, drawn, strict=True)
+        )
+
     def check_drawn(
         self, of: Attention | Kernel, layers: Layers | None, own_terms: Sequence[OwnTerm]
     ) -> None:
@@ -228,14 +259,7 @@ class RandomValues:
         shape = (len(self.attention.heads), d, d)
         need = _BYTES * self.count * math.prod(shape)
         check_memory(need, f"values of {self.count} layers", "Lower depth, or raise step")
-        brownian = BrownianPath(self.seed, shape, _HALVINGS)
-        before, paths, unit = np.zeros(shape), [], 0
-        for number in range(self.count + 1):
-            time = number * self.interval
-            while time >= unit + 1:
-                before, unit = before + brownian.inside(unit, 1.0), unit + 1
-            paths.append(before + brownian.inside(unit, time - unit))
-        return np.array(paths) / math.sqrt(d)
+        return _paths(self.seed, shape, self.interval, self.count) / math.sqrt(d)
 
     def scores(self, layer: int, d: int) -> FloatArray:
         """Normal numbers of the scores of a layer, shape (heads, d, d)."""
@@ -303,6 +327,19 @@ class RandomValues:
             f"random values: {self.interpretation}, drawn anew every {self.interval:g}{until}, "
             f"seed {self.seed}{scale}"
         )
+
+
+# A problem is made again of the same paths by every change of it.
+@lru_cache(maxsize=2)
+def _paths(seed: int, shape: tuple[int, ...], interval: float, count: int) -> FloatArray:
+    brownian = BrownianPath(seed, shape, _HALVINGS)
+    before, paths, unit = np.zeros(shape), [], 0
+    for number in range(count + 1):
+        time = number * interval
+        while time >= unit + 1:
+            before, unit = before + brownian.inside(unit, 1.0), unit + 1
+        paths.append(before + brownian.inside(unit, time - unit))
+    return np.array(paths)
 
 
 def _are_discrete(layers: Layers | None) -> bool:

@@ -144,6 +144,19 @@ def test_doors_refuse_a_space_without_the_room():
         maxima.maxima(mf.Sphere(8), np.ones(3))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere(), mf.Axial(4)], ids=repr)
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_fields_that_are_not_finite_have_no_maxima(space, wrong):
+    """They counted 0, or the search for them did not end well."""
+    field = np.ones((2, 6), dtype=np.complex128)
+    field[1, 3] = wrong
+    for search in (maxima.maxima, lambda *of: maxima.basins(*of, np.zeros(1))):
+        with pytest.raises(ValueError, match="a field holds NaN or infinity"):
+            search(space, field[1])
+    with pytest.raises(ValueError, match="a field holds NaN or infinity"):
+        maxima.count_maxima(space, field)
+
+
 BASES = [make() for make in MANIFOLDS.values()]
 both = pytest.mark.parametrize("space", BASES, ids=repr)
 

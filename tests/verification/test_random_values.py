@@ -425,6 +425,8 @@ def test_values_are_drawn_anew_for_other_random_values():
 LAYERED = mf.Problem(mf.Sphere(), mf.RandomValues([HEAD]), layers=mf.Layers(step=1.0, count=4))
 FLOWING = mf.Problem(mf.Sphere(), mf.RandomValues([HEAD], depth=2.0, step=1.0))
 
+STAGES = [mf.Stage(1.0), mf.Stage(kernel=mf.exponential(3.0))]
+
 
 @pytest.mark.parametrize(
     "problem, change, message",
@@ -434,6 +436,10 @@ FLOWING = mf.Problem(mf.Sphere(), mf.RandomValues([HEAD], depth=2.0, step=1.0))
         (FLOWING, {"layers": mf.Layers(step=0.5)}, "step = 1 beside layers of step 0.5"),
         (FLOWING, {"kernel": mf.exponential(1.0)}, "drawn for another attention"),
         (FLOWING, {"kernel": mf.Attention([mf.Head(beta=9.0)])}, "drawn for another attention"),
+        (FLOWING, {"stages": STAGES}, "stages beside random values"),
+        (FLOWING, {"stages": [mf.Stage(1.0), mf.Stage()]}, "stages beside random values"),
+        (FLOWING, {"kernel": [mf.Attention([HEAD])], "stages": STAGES}, "stages beside random"),
+        (FLOWING, {"random": replace(FLOWING.random, seed=1)}, "stages beside random values"),
     ],
 )
 def test_other_parts_than_values_were_drawn_for_are_refused(problem, change, message):
