@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from meanfield.carriers import Options
 from meanfield.carriers.automatic import carried
 from meanfield.carriers.idle import STATIONARY, check_options, is_stationary
 from meanfield.carriers.options import MOST_NODES, FluctuationOptions
+from meanfield.engines.threads import one_blas_thread
 from meanfield.errors import SimulationError
 from meanfield.files.replacing import OutputError
 from meanfield.measures import Density, Measure
@@ -424,10 +425,13 @@ def _collected(
         return assembled(evolution.problem, rows, facts | {"status": status})
 
     stream = evolve(evolution, ended=endings.append)
+    # Once for all saved times, unless functions of the user's own want more threads in between.
+    alone = callback is None and not callable(evolution.stop)
     try:
-        for snapshot in _watched(stream, evolution, progress):
-            rows.append((snapshot, evolution.observe(snapshot)))
-            _call(callback, evolution, snapshot)
+        with one_blas_thread() if alone else nullcontext():
+            for snapshot in _watched(stream, evolution, progress):
+                rows.append((snapshot, evolution.observe(snapshot)))
+                _call(callback, evolution, snapshot)
     except BaseException as error:
         reached = rows[-1][0].time if rows else 0.0
         if isinstance(error, SimulationError):

@@ -17,7 +17,7 @@ import os
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, wraps
+from functools import cache, lru_cache, wraps
 from inspect import Parameter, signature, unwrap
 from types import FunctionType, NoneType, SimpleNamespace, UnionType
 from typing import (
@@ -227,8 +227,14 @@ def fits(value: Any, wanted: Any) -> bool:
     # By hand: isinstance would compute every property, and take classes for their objects.
     if isinstance(value, type):
         return False
-    own = getattr(value, "__dict__", ())
-    return all(member in own or hasattr(type(value), member) for member in _members(wanted))
+    kind: type = type(value)
+    return _lacking(kind, wanted) <= getattr(value, "__dict__", {}).keys()
+
+
+@lru_cache(maxsize=256)
+def _lacking(kind: type, protocol: type) -> frozenset[str]:
+    """Members of a protocol that objects of a class must have of their own."""
+    return frozenset(name for name in _members(protocol) if not hasattr(kind, name))
 
 
 def _members(protocol: type) -> set[str]:

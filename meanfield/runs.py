@@ -510,7 +510,12 @@ def observed(
     if problem.manifold.degree_of(moments) < degree:
         # A function of time has made the kernel sharper than what is stored.
         moments = measure.moments(degree)
-    values = observe(problem, measure, moments, observables, time=snapshot.time, step=step)
+    # What a density leaves out was watched already.
+    tail = snapshot.diagnostics.get("tail") if snapshot.representation == "density" else None
+    known = {} if tail is None else {"resolution": tail}
+    values = observe(
+        problem, measure, moments, observables, time=snapshot.time, step=step, known=known
+    )
     if isinstance(measure, LabelledDensity):
         values["label_order"] = measure.label_order
     return values

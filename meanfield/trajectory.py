@@ -16,7 +16,7 @@ from typing import cast
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, ModalArray, State
+from meanfield.arrays import FloatArray, State
 from meanfield.carriers import HandOver, Representation, never
 from meanfield.carriers.schemes import Scheme, usual_scheme
 from meanfield.carriers.step_limits import GROWN, contraction_rate
@@ -335,23 +335,19 @@ class _Evolution:
         counts = {"steps": here.steps, "rejected": here.rejected, "evaluations": here.evaluations}
         passed = [event for event in self._events if event.time <= time]
         del self._events[: len(passed)]
+        measure, moments, facts = carrier.at_saved_time(time, state, self._moment_degree)
+        # Sums over atoms round; coefficients are symmetric, and nodes only as good as their cells.
+        if self._symmetry is not None and carrier.name == "atoms":
+            moments = self._symmetry.project(moments)
         return Snapshot(
             time=float(time),
-            measure=carrier.measure(state),
-            moments=self._moments(state),
+            measure=measure,
+            moments=moments,
             representation=carrier.name,
-            diagnostics=carrier.diagnostics(time, state)
-            | {name: float(count) for name, count in counts.items()},
+            diagnostics=facts | {name: float(count) for name, count in counts.items()},
             checkpoint=here,
             events=tuple(passed),
         )
-
-    def _moments(self, state: State) -> ModalArray:
-        moments = self.representation.moments(state, self._moment_degree)
-        # Sums over atoms round; coefficients are symmetric, and nodes only as good as their cells.
-        if self._symmetry is None or self.representation.name != "atoms":
-            return moments
-        return self._symmetry.project(moments)
 
     def _symmetric(self, carrier: Representation) -> Representation:
         return carrier if self._symmetry is None else self._symmetry.carried(carrier)

@@ -16,6 +16,7 @@ import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.errors import SimulationError
 from meanfield.files.replacing import OutputError, not_written, replace_bytes
+from meanfield.observables import resolution
 from meanfield.problem_facts import problem_attributes
 from meanfield.runs import Run, collect, padded
 from meanfield.snapshot import Checkpoint, Snapshot
@@ -329,3 +330,20 @@ def test_vectors_of_the_circle_come_back(tmp_path):
     assert run.manifold == again.manifold == again.problem.manifold == mf.Sphere(2)
     np.testing.assert_array_equal(again.measures[-1].points, run.measures[-1].points)
     assert repr(again.view()).startswith("View(sphere:2, 2 frames")
+
+
+@pytest.mark.parametrize("changes", ["never", "in stages", "with time"])
+def test_resolution_is_that_of_the_saved_density(changes):
+    """What the carrier watched would be of another problem, or of another time."""
+    law = mf.perturbed_uniform([[3, 0.2, 0.0]])
+    kernel = mf.exponential(lambda t: 4.0 + t) if changes == "with time" else mf.exponential(4.0)
+    stages = [mf.Stage(end=0.5), mf.Stage(kernel=mf.exponential(9.0))]
+    problem = mf.Problem(
+        mf.Circle(), kernel, mf.SA, law, stages=stages if changes == "in stages" else ()
+    )
+    run = mf.simulate(problem, until=1.0, save=5, representation="density", progress=False)
+    expected = [
+        resolution(problem.at(time), measure)
+        for time, measure in zip(run.scaled_time, run.measures, strict=True)
+    ]
+    assert run.observables["resolution"].tolist() == expected

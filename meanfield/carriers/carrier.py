@@ -80,6 +80,12 @@ class Representation(ABC):
         """Numbers that say how well the state is represented."""
         return {}
 
+    def at_saved_time(
+        self, time: float, state: State, max_degree: int
+    ) -> tuple[Density | Measure, ModalArray, dict[str, float]]:
+        """Measure, moments and diagnostics of a state, computed together."""
+        return self.measure(state), self.moments(state, max_degree), self.diagnostics(time, state)
+
 
 def at_time(method: _Method) -> _Method:
     """Let a carrier answer (time, state) under its problem of that time."""

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, State
+from meanfield.carriers.carrier import Representation
 from meanfield.carriers.characteristics import (
     UNRESOLVED,
     CharacteristicsRepresentation,
@@ -129,6 +130,8 @@ class LayeredTokens(ParticleRepresentation):
 
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         return radii(self.problem.layering, self._vectors(state), self.weights)
+
+    at_saved_time = Representation.at_saved_time  # their diagnostics are others
 
     def _vectors(self, state: State) -> FloatArray:
         return state.reshape(-1, self.problem.manifold.ambient)

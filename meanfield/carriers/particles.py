@@ -129,15 +129,29 @@ class ParticleRepresentation(Representation):
             return None
         return lost_digits(lost, self.tolerance, f"take at most {LARGEST_DIRECT_SUM} tokens")
 
-    @at_time
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Dissipation of energy int Z |v|^2 dmu / strength, dE/dt along the flow."""
+        return self._diagnostics(time, (self._points(state), None))
+
+    def at_saved_time(
+        self, time: float, state: State, max_degree: int
+    ) -> tuple[Density | Measure, ModalArray, dict[str, float]]:
+        """Points and moments are computed once."""
+        space, points = self.problem.manifold, self._points(state)
+        moments = space.moments(points, self.weights, max_degree)
+        facts = self._diagnostics(time, (points, moments))
+        return Measure(space, points, self.weights), moments, facts
+
+    @at_time
+    def _diagnostics(
+        self, time: float, seen: tuple[FloatArray, ModalArray | None]
+    ) -> dict[str, float]:
         problem = self.problem
         others = problem.terms or problem.has_labels or problem.layers
         # Energy is then no longer a function of the drift alone; heads may have none.
         if problem.flow.diffusivity or problem.attention or others:
             return {}
-        return {"energy_dissipation": self.field.dissipation(self._points(state))}
+        return {"energy_dissipation": self.field.dissipation(*seen)}
 
     def _points(self, state: State) -> FloatArray:
         space = self.problem.manifold

@@ -55,6 +55,10 @@ class TokenField:
             return math.inf
         return engines.direct_sum_limit(self.problem.manifold, self.interaction.degree)
 
+    def _is_safe(self, interaction: Interaction) -> bool:
+        """True if Z, of a kernel, is positive far beyond rounding at all tokens."""
+        return not self.far and (self.weights is None or interaction.attention_multipliers is None)
+
     def field(self, points: FloatArray) -> Field:
         """Mean field by moments."""
         return self.interaction.of_points(points, self.weights)
@@ -78,7 +82,7 @@ class TokenField:
             return interaction.pair_velocity(points, self.weights)
         if isinstance(interaction, HeadsInteraction):
             return self._velocity_by_heads(interaction, points)
-        if not self.far and (self.weights is None or interaction.attention_multipliers is None):
+        if self._is_safe(interaction):
             return engines.velocity(interaction, points, self.weights)
         field = self.field(points)
         if self.far and len(points) <= LARGEST_DIRECT_SUM:
@@ -126,18 +130,22 @@ class TokenField:
             return 0.0
         return partition_error_at(self.field(points), points, self.weights)
 
-    def dissipation(self, points: FloatArray) -> float:
+    def dissipation(self, points: FloatArray, moments: ModalArray | None = None) -> float:
         """Rate int Z |v|^2 dmu / strength at which the energy changes along the flow.
 
         NaN for heads, whose energies, where there are any, have rates of their own, and where no
-        series of Z is known.
+        series of Z is known. moments: those of the points, where they are known.
         """
-        if isinstance(self.interaction, HeadsInteraction) or not self.problem.manifold.has_series:
+        space, interaction = self.problem.manifold, self.interaction
+        if isinstance(interaction, HeadsInteraction) or not space.has_series:
             return math.nan
-        partition = next(iter(self.field(points).partitions), None)
-        velocity = self.velocity(points)
+        if moments is None or space.degree_of(moments) < interaction.degree:
+            moments = space.moments(points, self.weights, interaction.degree)
+        field = interaction.field(moments)
+        by_moments = self._is_safe(interaction) and len(points) >= self._few
+        velocity = field.velocity(points) if by_moments else self.velocity(points)
         return dissipation(
-            self.problem, self.interaction, partition, points, self.weights, velocity
+            self.problem, interaction, field.partition, points, self.weights, velocity
         )
 
 

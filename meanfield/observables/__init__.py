@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from meanfield.observables.clusters import clusters
 from meanfield.observables.cosines import effective_rank, mean_cosine, similarity
 from meanfield.observables.energies import entropy, free_energy, interaction_energy
 from meanfield.observables.head_energies import energy_note
-from meanfield.observables.observable import Observable
+from meanfield.observables.observable import Observable, Values
 from meanfield.observables.own import Own, entry_axis, observable, of_own_kind, own_values
 from meanfield.observables.peaks import peaks
 from meanfield.observables.resolution import resolution
@@ -150,12 +151,14 @@ def observe(
     *,
     time: float = 0.0,
     step: int = 0,
+    known: Mapping[str, float] = MappingProxyType({}),
 ) -> dict[str, FloatArray]:
     """Evaluate observables and those that are always stored.
 
     - problem, measure, moments: what is observed, and the problem that it is a state of.
     - observables (as `chosen_observables` takes them): which.
     - time, step: when, for errors.
+    - known: observables of ours, of one number, that need not be computed.
 
     SimulationError if a function of the user's own fails, or answers with anything but numbers.
 
@@ -170,7 +173,9 @@ def observe(
     # The last bits of a sum by BLAS depend on its threads.
     with one_blas_thread():
         for each in chosen_observables(observables):
-            if each.name in OBSERVABLES:
+            if each.name in known:
+                answer: Values = {each.name: known[each.name]}
+            elif each.name in OBSERVABLES:
                 answer = each.evaluate(problem, measure, moments)
             else:
                 try:

@@ -85,7 +85,7 @@ def mean_points(
         # The half plane of all latitudes: vectors of R^d would be zeros but for two of d columns.
         sine, cosine = (np.bincount(group, mass * f(points), count) for f in (np.sin, np.cos))
         return np.asarray(np.arctan2(sine, cosine))
-    columns = space.vectors(points).T
+    columns = (np.cos(points), np.sin(points)) if space.is_circle else space.vectors(points).T
     sums = [np.bincount(group, mass * column, count) for column in columns]
     mean = np.column_stack(sums).astype(np.float64, copy=False)
     if not space.is_sphere:

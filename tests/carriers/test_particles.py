@@ -244,3 +244,39 @@ def test_lonely_tokens_of_little_weight_keep_their_velocity(weight):
         speed = found[0] if space.dimension == 1 else found @ [np.cos(angle), 0, -np.sin(angle)]
         # Angles are rounded by 2e-16, which the exponent multiplies by 60.
         assert speed == pytest.approx(expected, rel=1e-12)
+
+
+@each("d", [2, 3], flow=[mf.USA, mf.SA], count=[20, 400], weighted=[False, True])
+def test_saved_times_share_points_and_moments(d, flow, count, weighted):
+    """What is computed together would differ from each alone; Z from pairs is independent."""
+    rng, space = np.random.default_rng(count), mf.Circle() if d == 2 else mf.Sphere()
+    points = space.random_points(count, rng)
+    weights = rng.dirichlet(np.ones(count)) if weighted else None
+    problem = mf.Problem(space, mf.exponential(5.0), flow, mf.from_points(points, weights))
+    carrier = represent(problem, Options("particles"))
+    measure, moments, facts = carrier.at_saved_time(0.0, carrier.state, 30)
+    assert np.array_equal(measure.points, carrier.measure(carrier.state).points)
+    assert np.array_equal(moments, carrier.moments(carrier.state, 30))
+    alone = carrier.diagnostics(0.0, carrier.state)
+    assert facts == pytest.approx(alone, rel=1e-12)
+    x, mass = space.vectors(measure.points), measure.mass
+    similar = np.exp(5.0 * (x @ x.T) - 5.0) * mass
+    partition = similar.sum(axis=1) if flow.normalized else np.ones(count)
+    pull = similar @ x
+    moved = pull - (pull * x).sum(axis=1)[:, None] * x
+    expected = mass @ ((moved**2).sum(axis=1) / partition)
+    assert facts["energy_dissipation"] == pytest.approx(expected, rel=1e-11)
+
+
+def test_saved_times_of_layers_have_their_own_diagnostics():
+    """Tokens under layers would report the dissipation of the flow."""
+    problem = mf.Problem(
+        mf.Circle(),
+        mf.exponential(5.0),
+        mf.SA,
+        LAW,
+        layers=mf.Layers(0.1, placement="pre", radius=2.0),
+    )
+    carrier = represent(problem, Options("particles", tokens=20))
+    facts = carrier.at_saved_time(0.0, carrier.state, 3)[2]
+    assert facts == carrier.diagnostics(0.0, carrier.state)

@@ -28,6 +28,8 @@ LARGEST_DEGREE = 2**20
 _GAP_DEGREE = 2**11
 # Multipliers below this would lose the degrees that matter to underflow.
 _UNDERFLOW = 1e-280
+# Multipliers up to this degree are stored: what is looked at asks for them at every saved time.
+_KEPT_DEGREE = 2**12
 
 # How far rounding takes the similarity of unit vectors beyond 1, with much to spare.
 _ROUNDING = 1e-9
@@ -49,13 +51,17 @@ def _of_similarities(method: Callable[..., FloatArray]) -> Callable[..., FloatAr
 
 
 def _of_degrees(method: Callable[..., FloatArray]) -> Callable[..., FloatArray]:
+    kept = lru_cache(maxsize=16)(method)
+
     @checked
     @wraps(method)
     def asked(self: Kernel, dimension: int, max_degree: int) -> FloatArray:
         at_least(1, dimension=dimension)
         at_least(0, max_degree=max_degree)
         at_most(LARGEST_DEGREE, max_degree=max_degree)
-        return method(self, dimension, max_degree)
+        if max_degree > _KEPT_DEGREE:
+            return method(self, dimension, max_degree)
+        return np.array(kept(self, dimension, max_degree))
 
     return asked
 
