@@ -1,6 +1,7 @@
 """Studies in parts, as the tasks of a job array make them, and what collects them."""
 
 import pytest
+from parameters import refused
 from run_folder import SMALL, digest
 
 import meanfield as mf
@@ -112,8 +113,7 @@ def test_task_finds_its_part(text, environment, part):
 )  # fmt: skip
 def test_part_that_is_none_is_refused(text, environment, message):
     """A task would make members of another."""
-    with pytest.raises(ValueError, match=message):
-        part_of(text, environment)
+    refused(message, part_of, text, environment)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import killed
+from parameters import refused
 
 import meanfield as mf
 from meanfield.commands.main import main
@@ -142,8 +143,7 @@ def test_a_file_of_another_run_is_refused(config, tmp_path):
     folder = tmp_path / "x"
     assert sweep(config, folder) == 0
     (folder / "001.h5").write_bytes((folder / "002.h5").read_bytes())
-    with pytest.raises(ValueError, match=r"001\.h5 is not the run that the index knows"):
-        mf.load_sweep(folder).values("energy")
+    refused(r"001\.h5 is not the run that the index knows", mf.load_sweep(folder).values, "energy")
     assert sweep(config, folder, "--resume") == 2
     (folder / "001.h5").unlink()
     assert sweep(config, folder, "--resume") == 0
@@ -158,8 +158,7 @@ def test_a_refused_sweep_leaves_the_run_file(tmp_path):
     mf.sweep(ones[0], {"problem.strength": [1, 2]}, **options)
     before = (tmp_path / "x" / "sweep.toml").read_bytes()
     for resume, message in ((False, "holds a sweep"), (True, r"x/sweep\.toml: .* differs")):
-        with pytest.raises(ValueError, match=message):
-            mf.sweep(ones[1], {"problem.strength": [1, 2]}, resume=resume, **options)
+        refused(message, mf.sweep, ones[1], {"problem.strength": [1, 2]}, resume=resume, **options)
         assert (tmp_path / "x" / "sweep.toml").read_bytes() == before
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PathCollection, QuadMesh
 from matplotlib.figure import Figure
-from parameters import together
+from parameters import refused, together
 
 import meanfield as mf
 from meanfield.api import simulate
@@ -81,8 +81,7 @@ def possible(kind, name):
 def test_impossible_figures_are_refused(call, error, message, tmp_path, monkeypatch):
     """The user would not learn how to get the picture."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(error, match=message):
-        call()
+    refused(message, call, error=error)
 
 
 CASES = [(k, n) for k in PLOTS for n in ("density", "particles", "few") if possible(k, n)]
@@ -281,10 +280,8 @@ def test_observables_of_the_users_own_are_drawn(tmp_path):
     assert len(run.plot("sizes").axes[0].get_legend().get_texts()) == 4
     run.save(tmp_path / "run.h5")
     assert main(["plot", str(tmp_path / "run.h5"), "--kind", "spread"]) == 0
-    with pytest.raises(ValueError, match=r"Did you mean spread. Known: .*sizes, spectrum, spread"):
-        run.plot("spred")
-    with pytest.raises(ValueError, match="'none' is NaN at all times: nothing to draw"):
-        run.plot("none")
+    refused(r"Did you mean spread. Known: .*sizes, spectrum, spread", run.plot, "spred")
+    refused("'none' is NaN at all times: nothing to draw", run.plot, "none")
     assert "spread</th>" in run._repr_html_() and "arrays of 4" in run._repr_html_()
 
 
@@ -354,11 +351,9 @@ def test_axes_that_hold_a_drawing_are_refused():
     axes = Figure().subplots()
     run = run_of("density")
     run.plot("energy", ax=axes)
-    with pytest.raises(ValueError, match="ax holds a drawing already: give empty axes"):
-        run.plot("staircase", ax=axes)
+    refused("ax holds a drawing already: give empty axes", run.plot, "staircase", ax=axes)
     axes.clear()
-    with pytest.raises(ValueError, match="ax holds a drawing already"):
-        run.plot("energy", ax=axes)
+    refused("ax holds a drawing already", run.plot, "energy", ax=axes)
 
 
 def test_limits_are_those_of_what_is_drawn():
@@ -395,8 +390,7 @@ def test_options_that_a_kind_has_not_are_refused(kind, options, error, message):
     """A slip of the pen would be matplotlib's error, or change nothing."""
     if options.get("ax") is True:
         options = options | {"ax": Figure().subplots()}
-    with pytest.raises(error, match=re.escape(message)):
-        run_of("density").plot(kind, **options)
+    refused(re.escape(message), run_of("density").plot, kind, error=error, **options)
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.container import BarContainer
+from parameters import refused
 
 from meanfield.figures.draw import save_plot
 from meanfield.figures.draw.ensemble import ensemble_figure
@@ -72,8 +73,7 @@ def test_figure_is_saved_as_what_it_is(tmp_path):
         ("e.gif", None, r"films are of runs\. End in \.png"),
         ("e.png", "energy", "a study has one figure: leave out 'energy'"),
     ):
-        with pytest.raises(ValueError, match=message):
-            save_plot(ensemble(), tmp_path / name, kind)
+        refused(message, save_plot, ensemble(), tmp_path / name, kind)
 
 
 @pytest.mark.slow

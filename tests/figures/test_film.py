@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from parameters import each
+from parameters import each, refused
 
 import meanfield as mf
 from meanfield.figures.data.saved_times import film_times
@@ -213,5 +213,4 @@ def test_impossible_films_are_refused(stateless, name, manifold, message, tmp_pa
     run = run_of(manifold)
     if stateless:
         run = replace(run, measures=(None,) * len(run.time))
-    with pytest.raises(ValueError, match=message):
-        animate(run, tmp_path / name)
+    refused(message, animate, run, tmp_path / name)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.commands.main import main
@@ -60,7 +61,5 @@ def test_particles_are_drawn_over_a_run(fluctuations, tmp_path):
     options = ["--kind", "fluctuations", "--beside", str(tmp_path / "tokens.h5")]
     assert main(["plot", str(tmp_path / "run.h5"), "-o", str(figure), *options]) == 0
     assert figure.read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(ValueError, match="particles are drawn over kind 'fluctuations'"):
-        plot(run, "energy", particles=[tokens])
-    with pytest.raises(ValueError, match="the run has no fluctuations"):
-        plot(tokens, "fluctuations")
+    refused("particles are drawn over kind 'fluctuations'", plot, run, "energy", particles=[tokens])
+    refused("the run has no fluctuations", plot, tokens, "fluctuations")

@@ -1,9 +1,8 @@
 """Small functions of figures: labels, colours, choices of times, places and tokens."""
 
 import numpy as np
-import pytest
 from matplotlib.figure import Figure
-from parameters import together
+from parameters import refused, together
 
 import meanfield as mf
 from meanfield.figures.data.circle import quantiles
@@ -143,7 +142,5 @@ def test_numbers_of_figures(value, expected):
 def test_places_of_figures_are_checked_first(tmp_path):
     """Fresh axes would be refused; other errors come after hours of work."""
     check_empty(Figure().subplots())
-    with pytest.raises(ValueError, match="its folder does not exist"):
-        check_figure(tmp_path / "nowhere" / "figure.png")
-    with pytest.raises(ValueError, match=r"run.avi: films end in .mp4 or .gif, got '.avi'"):
-        animate(None, "run.avi")
+    refused("its folder does not exist", check_figure, tmp_path / "nowhere" / "figure.png")
+    refused(r"run.avi: films end in .mp4 or .gif, got '.avi'", animate, None, "run.avi")

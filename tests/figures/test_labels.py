@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.figures.draw.labels import label_order_picture, labels_picture
@@ -37,5 +38,4 @@ def test_figures_of_labels_are_drawn(run):
     figure = run.plot("labels", times=[0.0, 1.0], limits=(0.5, 2.0))
     assert len(figure.axes[0].child_axes) == 3
     alone = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA), until=1.0, save=2)
-    with pytest.raises(ValueError, match=r"the run has no labels"):
-        alone.plot("labels")
+    refused(r"the run has no labels", alone.plot, "labels")

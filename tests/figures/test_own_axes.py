@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from parameters import refused
 
 import meanfield as mf
 from meanfield.models.token_limit import TokenLimit
@@ -86,8 +87,7 @@ def test_studies_are_drawn_on_axes_of_the_user(name):
     assert left.has_data() or left.child_axes
     assert not right.has_data() and right.get_title() == ""
     if left.has_data():
-        with pytest.raises(ValueError, match="ax holds a drawing already"):
-            built.plot(ax=left)
+        refused("ax holds a drawing already", built.plot, ax=left)
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +105,7 @@ def test_bifurcation_diagram_is_drawn_on_own_axes_and_on_those_of_a_user(bifurca
     assert axes.get_title() == "Mine" and axes.get_xlabel() == "diffusivity $D$"
     stable = next(line for line in axes.get_lines() if line.get_label() == "order, stable")
     assert np.nanmax(stable.get_ydata()) == pytest.approx(bifurcation.branch.order_parameter.max())
-    with pytest.raises(ValueError, match="ax holds a drawing already"):
-        bifurcation.plot(ax=axes)
+    refused("ax holds a drawing already", bifurcation.plot, ax=axes)
     with pytest.raises(ValueError, match="figsize and dpi are of a figure of our own"):
         bifurcation.plot(ax=Figure().subplots(), dpi=50.0)
 
@@ -116,8 +115,7 @@ def test_phase_point_draws_its_diagram(bifurcation):
     point = bifurcation.point
     axes = Figure().subplots()
     assert point.plot(ax=axes).axes == [axes]
-    with pytest.raises(ValueError, match="this phase point has no problem: take that of"):
-        replace(point, problem=None).plot()
+    refused("this phase point has no problem: take that of", replace(point, problem=None).plot)
 
 
 def test_figures_of_equal_panels_refuse_axes():

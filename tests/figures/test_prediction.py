@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.figures.draw import save_plot
@@ -50,8 +51,7 @@ def test_one_law_alone_can_be_drawn():
     wide = CountLaw({k: 0.01 for k in range(100, 200)}, 149.5, 0.3)
     figure = prediction_figure(prediction(circle(1e4), linear=wide, corrected=None))
     assert len(figure.axes[1].lines[0].get_xdata()) == 100
-    with pytest.raises(ValueError, match=r"law.bmp: figures end in"):
-        save_plot(prediction(circle(5.0)), "law.bmp")
+    refused(r"law.bmp: figures end in", save_plot, prediction(circle(5.0)), "law.bmp")
 
 
 @pytest.mark.slow
@@ -91,5 +91,4 @@ def test_figure_takes_the_options_of_the_others():
     figure = result.plot(title="Mine", figsize=(8.0, 3.0), dpi=50)
     assert figure.get_size_inches().tolist() == [8.0, 3.0]
     assert any(text.get_text() == "Mine" for axes in figure.axes for text in axes.texts)
-    with pytest.raises(TypeError, match="plot: 'foo' .* is one argument too many"):
-        result.plot("foo")
+    refused("plot: 'foo' .* is one argument too many", result.plot, "foo", error=TypeError)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
+from parameters import refused
 
 import meanfield as mf
 from meanfield.figures.data.projections import Mollweide, Orthographic, directions
@@ -203,7 +204,5 @@ def test_maps_in_one_row_fill_the_figure_and_say_what_is_marked():
     titles = [three.axes[0].get_title(loc=side) for side in ("left", "right")]
     assert "sphere" in titles[0] and titles[1] == "1,200 tokens, rings mark clusters"
     assert len(run.plot("globe", times=[0.0]).axes) == 1
-    with pytest.raises(ValueError, match="times of kind 'map': expected 1 to 6, got 7"):
-        run.plot("map", times=run.time[:7])
-    with pytest.raises(ValueError, match=r"t = 0.3 \(scaled time\) is no saved time"):
-        run.plot("globe", times=[0.3])
+    refused("times of kind 'map': expected 1 to 6, got 7", run.plot, "map", times=run.time[:7])
+    refused(r"t = 0.3 \(scaled time\) is no saved time", run.plot, "globe", times=[0.3])

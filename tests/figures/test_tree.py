@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
+from parameters import refused
 
 import meanfield as mf
 from meanfield.events import Event
@@ -88,8 +89,7 @@ def test_axis_of_atoms_from_the_start_begins_with_the_run(mixed_circle, merge, f
 def test_run_without_atoms_is_refused():
     """An empty figure would be taken for a run in which nothing met."""
     run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA), until=1.0, save=2)
-    with pytest.raises(ValueError, match="the representation of this run was density"):
-        plot(run, "tree")
+    refused("the representation of this run was density", plot, run, "tree")
 
 
 def test_run_of_one_time_is_refused(mixed_circle):
@@ -98,8 +98,7 @@ def test_run_of_one_time_is_refused(mixed_circle):
         mixed_circle, scaled_time=np.zeros(1), measures=(None,), representation=("atoms",),
         events=(Event(0.0, "cluster", "", (0, -1), (1.0, np.nan)),),
     )  # fmt: skip
-    with pytest.raises(ValueError, match="a tree needs a saved time after 0"):
-        plot(start, "tree")
+    refused("a tree needs a saved time after 0", plot, start, "tree")
 
 
 def test_branches_are_as_thick_as_they_are_heavy_and_end_where_they_merge(mixed_circle):

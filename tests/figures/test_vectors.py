@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from parameters import refused
 
 import meanfield as mf
 from meanfield.figures.data.vectors import (
@@ -72,8 +73,7 @@ def test_histograms_stand_side_by_side():
         assert len(figure.axes[0].child_axes) == 2
         shares = histogram_picture(run).shares
         np.testing.assert_array_equal(shares, [similarity(each) for each in run.measures])
-    with pytest.raises(ValueError, match="no state of the run was kept"):
-        plot(replace(run, measures=(None,) * 3), "histogram")
+    refused("no state of the run was kept", plot, replace(run, measures=(None,) * 3), "histogram")
     rings = mf.Problem(mf.Axial(5), mf.exponential(2.0), mf.SA, mf.from_points([0.5, 1.0]))
     with pytest.raises(ValueError, match="not known of this run: .* rings of axial measures"):
         plot(mf.simulate(rings, 0.1, save=2), "histogram")
@@ -148,14 +148,12 @@ def test_films_of_tokens_play(tmp_path):
 @pytest.mark.slow
 def test_kinds_say_which_a_run_has():
     """And what is missing."""
-    with pytest.raises(ValueError, match="'map' is for the sphere, this run is on sphere:40. K"):
-        plot(run_of("sphere"), "map")
+    refused("'map' is for the sphere, this run is on sphere:40. K", plot, run_of("sphere"), "map")
     with pytest.raises(ValueError, match=r"Kinds for it: overview, order_parameter, axes, .*hulls"):
         plot(run_of("polytope"), "energy")
     run = run_of("sphere")
     bare = replace(run, measures=(None,) * 7)
-    with pytest.raises(ValueError, match="were not kept"):
-        plot(bare, "axes")
+    refused("were not kept", plot, bare, "axes")
 
 
 @pytest.mark.slow
@@ -163,10 +161,8 @@ def test_measures_of_tokens_are_drawn_and_are_no_densities():
     """One line where a density is wanted; atoms are no representation there."""
     for measure in (run_of("sphere").measures[0], run_of("line").measures[0]):
         assert measure.plot().axes[0].has_data()
-        with pytest.raises(ValueError, match="have no density, smoothed or not"):
-            measure.smoothed(0.1)
-    with pytest.raises(ValueError, match="have no density: leave out grid"):
-        run_of("sphere").to_xarray(grid=4)
+        refused("have no density, smoothed or not", measure.smoothed, 0.1)
+    refused("have no density: leave out grid", run_of("sphere").to_xarray, grid=4)
     with pytest.raises(ValueError, match="atoms are known on the circle and the sphere, not on S"):
         mf.simulate(run_of("sphere").problem, 1.0, representation="atoms")
 

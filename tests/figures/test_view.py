@@ -9,6 +9,7 @@ from dataclasses import replace
 import h5py
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.commands.main import main
@@ -204,5 +205,4 @@ def test_runs_without_states_are_refused(tmp_path):
     """With what to do."""
     problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, mf.perturbed_uniform([[2, 0.1, 0.0]]))
     mf.simulate(problem, until=1.0, save=3, state="last", output=tmp_path / "run.h5")
-    with pytest.raises(ValueError, match='views need at least 2 saved times .* state="all"'):
-        mf.load(tmp_path / "run.h5").view()
+    refused('views need at least 2 saved times .* state="all"', mf.load(tmp_path / "run.h5").view)

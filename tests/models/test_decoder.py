@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.models.decoder import rotated
@@ -113,8 +114,7 @@ def test_perplexity_is_that_of_the_softmax_of_logits(tmp_path):
     assert decoder.perplexity(tokens) == pytest.approx(expected, rel=1e-12)
     huge = replace(decoder, unembedding=1e5 * decoder.unembedding)
     assert huge.perplexity(tokens) == math.inf
-    with pytest.raises(ValueError, match="perplexity needs two tokens"):
-        decoder.perplexity(tokens[:1])
+    refused("perplexity needs two tokens", decoder.perplexity, tokens[:1])
 
 
 def test_later_tokens_change_nothing_before_them(tmp_path):
@@ -142,9 +142,7 @@ def test_more_tokens_than_the_window_are_refused(tmp_path):
     write_folder(tmp_path, random_arrays(), sliding_window=5)
     decoder = mf.load_decoder(tmp_path)
     assert decoder.longest == 5 and decoder.dimension == D
-    with pytest.raises(ValueError, match="7 tokens, .* takes at most 5"):
-        decoder.embedded(_TOKENS)
-    with pytest.raises(ValueError, match="must lie between 0 and 261, got 3 to 999"):
-        decoder.embedded(np.array([3, 999]))
+    refused("7 tokens, .* takes at most 5", decoder.embedded, _TOKENS)
+    refused("must lie between 0 and 261, got 3 to 999", decoder.embedded, np.array([3, 999]))
     write_folder(tmp_path, random_arrays(), sliding_window=5, use_sliding_window=False)
     assert mf.load_decoder(tmp_path).longest == 40

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.models import diagnosis as module
@@ -292,16 +293,14 @@ def test_encoders_have_exponents_of_several_lengths(tmp_path, kind):
 )
 def test_texts_that_are_too_short_or_long_are_refused(decoder, texts, reason):
     """Slopes of one octave, or a traceback of an empty mean."""
-    with pytest.raises(ValueError, match=reason):
-        mf.diagnose(decoder, texts)
+    refused(reason, mf.diagnose, decoder, texts)
 
 
 def test_memory_is_refused_beforehand(decoder, monkeypatch):
     """A long text would fill the memory of the machine."""
     monkeypatch.setattr("meanfield.engines.limits.available_memory", lambda: 1e5)
     message = r"a diagnosis of 150 tokens would take about .* GiB of memory.*Take shorter texts"
-    with pytest.raises(ValueError, match=message):
-        mf.diagnose(decoder, [_TEXTS[1]])
+    refused(message, mf.diagnose, decoder, [_TEXTS[1]])
 
 
 @pytest.mark.slow
@@ -319,8 +318,7 @@ def test_result_is_stored_and_drawn(tmp_path, cli, found):
     medians = np.median(found.attended, axis=(1, 2))
     drawn = [line.get_ydata() for line in attended.lines]
     assert np.allclose(drawn[1:], medians)
-    with pytest.raises(ValueError, match="several axes"):
-        found.plot(ax=attended)
+    refused("several axes", found.plot, ax=attended)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.models.replay import replayed_texts
@@ -74,8 +75,7 @@ def test_truncated_weights_are_refused(tmp_path):
     content = (tmp_path / "x").read_bytes()
     for length in range(0, len(content), len(content) // 40):
         (tmp_path / "x").write_bytes(content[:length])
-        with pytest.raises(ValueError, match="is no safetensors file"):
-            Tensors(tmp_path / "x")
+        refused("is no safetensors file", Tensors, tmp_path / "x")
 
 
 def _without(arrays, name):
@@ -152,8 +152,7 @@ def test_damaged_folders_are_refused(tmp_path, name, content, reason):
         (tmp_path / name).unlink()
     else:
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(ValueError, match=reason):
-        mf.load_encoder(tmp_path)
+    refused(reason, mf.load_encoder, tmp_path)
 
 
 @together(
@@ -170,8 +169,7 @@ def test_what_is_no_file_is_not_read(tmp_path, name, kind):
     (folder / name).unlink(missing_ok=True)
     make = {"pipe": os.mkfifo, "device": lambda p: p.symlink_to("/dev/null"), "folder": Path.mkdir}
     make[kind](folder / name)
-    with pytest.raises(ValueError, match="not an ordinary file"):
-        mf.load_encoder(folder)
+    refused("not an ordinary file", mf.load_encoder, folder)
 
 
 @together(
@@ -206,11 +204,9 @@ def test_texts_that_are_too_long_or_cannot_be_read(tmp_path):
         ([np.array([5])], "one token has no pairs"),
         ([], "no text was given"),
     ):
-        with pytest.raises(ValueError, match=message):
-            mf.replay(encoder, options)
+        refused(message, mf.replay, encoder, options)
     for options in ([np.array([5.5, 7.0])], [np.array([[5, 7]])]):
-        with pytest.raises(ValueError, match="one-dimensional array of whole numbers"):
-            next(replayed_texts(encoder, options))
+        refused("one-dimensional array of whole numbers", next, replayed_texts(encoder, options))
     parts = replayed_texts(encoder, [np.array([5, 7]), np.array([5, 99])])
     with pytest.raises(ValueError, match="got 5 to 99"):
         next(parts)  # before the first is replayed

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.fields.blocks import row_entropies, unit_vectors
@@ -169,8 +170,7 @@ def test_slopes_of_exact_errors():
 )
 def test_impossible_counts_are_refused(encoder, options, reason):
     """N must be tokens with others, and fewer than N."""
-    with pytest.raises(ValueError, match=reason):
-        mf.token_limit(encoder, _TEXT, np.random.default_rng(0), tokens=64, **options)
+    refused(reason, mf.token_limit, encoder, _TEXT, np.random.default_rng(0), tokens=64, **options)
     with pytest.raises(ValueError, match="no words"):
         mf.token_limit(encoder, " ", np.random.default_rng(0), counts=(8,), tokens=64)
 
@@ -178,8 +178,7 @@ def test_impossible_counts_are_refused(encoder, options, reason):
 @pytest.mark.parametrize(("where", "reason"), [((3,), "layer .* 0 and 2, got 3"), ((0, 9), "text")])
 def test_no_measure_of_another_layer_or_text(replayed, where, reason):
     """One that is not there must be named, not looked for among arrays."""
-    with pytest.raises(ValueError, match=reason):
-        replayed.measure(*where)
+    refused(reason, replayed.measure, *where)
 
 
 def test_words_are_no_encoder():

@@ -230,8 +230,7 @@ def test_wrong_questions_are_refused():
     refused("'cubic' is not known. Known: Kirkwood, linear, third", result.closure, "cubic")
     refused("angles must be a list of finite numbers", result.psi, np.nan)
     peaked = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA, mf.von_mises_fisher(1.0))
-    with pytest.raises(ValueError, match="closures start from uniform tokens"):
-        ask(peaked, 10, times=[0.0], runs=2).closure()
+    refused("closures start from uniform tokens", ask(peaked, 10, times=[0.0], runs=2).closure)
     with pytest.raises(ValueError, match="random phases are those of uniform tokens"):
         ask(peaked, 10, times=[0.0], runs=2, start="random phase")
 

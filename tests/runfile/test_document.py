@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from parameters import refused
 
 from meanfield.runfile import ConfigError
 from meanfield.runfile.document import parsed, read_document
@@ -57,8 +58,7 @@ def test_pipe_is_read(tmp_path):
 )
 def test_what_is_no_document_is_refused(tmp_path, content, message):
     """The user would see a traceback of the parser, or wait for ever."""
-    with pytest.raises(ConfigError, match=message):
-        read_document(written(tmp_path, content))
+    refused(message, read_document, written(tmp_path, content), error=ConfigError)
 
 
 def test_missing_file_and_folder_are_refused(tmp_path):
@@ -75,8 +75,7 @@ def test_missing_file_and_folder_are_refused(tmp_path):
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device here")
 def test_endless_device_is_refused():
     """The program would fill the memory."""
-    with pytest.raises(ConfigError, match="/dev/zero is larger than 4 MiB"):
-        read_document(Path("/dev/zero"))
+    refused("/dev/zero is larger than 4 MiB", read_document, Path("/dev/zero"), error=ConfigError)
 
 
 def test_dots_in_text_are_no_parts_of_a_key():

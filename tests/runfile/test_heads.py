@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from parameters import together
+from parameters import refused, together
 
 import meanfield as mf
 from meanfield.carriers import Options
@@ -90,8 +90,7 @@ def test_matrices_of_files_are_preserved_in_the_run_file(path):
     foreign = config.text.replace("[problem]", '[[heads]]\nvalue="again.npy"\n[problem]', 1)
     attributes = {"config": foreign, "heads": 2, "manifold": "circle", "kernel": "exponential"}
     run = Run(np.zeros(0), np.zeros((0, 1)), {}, {}, (), (), attributes)
-    with pytest.raises(ValueError, match="has 2 heads, of which its file does not hold the matric"):
-        stored_problem(run)
+    refused("has 2 heads, of which its file does not hold the matric", stored_problem, run)
 
 
 @pytest.mark.parametrize(
@@ -219,8 +218,7 @@ def test_mistake_in_a_head_has_its_line(path, text, message):
 def test_mistake_beside_heads_has_its_line(path, override, message):
     """Heads would be left out of account in silence."""
     heads = '[[heads]]\nbeta = 1.0\n[[heads]]\nscore = "score.npy"\n'
-    with pytest.raises(ConfigError, match=re.escape(message)):
-        load(path, heads, override)
+    refused(re.escape(message), load, path, heads, override, error=ConfigError)
 
 
 @pytest.mark.parametrize("kernel", ["kernel = 'linear'", "kernel = 'zonal', multipliers = [1]"])
@@ -235,8 +233,7 @@ def test_heads_beside_a_kernel_in_python_are_refused_by_a_check(path):
     """`meanfield check`, which executes nothing, would call valid what cannot run."""
     Path("k.py").write_text("f = None\n")
     path.write_text(HEADER.replace("beta", "kernel = 'zonal', attention = 'k.py:f', beta") + HEADS)
-    with pytest.raises(ConfigError, match=r"\[\[heads\]\] need kernel"):
-        load_config(path, code="later")
+    refused(r"\[\[heads\]\] need kernel", load_config, path, error=ConfigError, code="later")
 
 
 @together("wrong", [None, True, "x", 1j * np.eye(2), [["1", "2"], ["3", "4"]]])

@@ -3,7 +3,7 @@
 import datetime
 
 import pytest
-from parameters import together
+from parameters import refused, together
 
 from meanfield.errors import one_line
 from meanfield.runfile import ConfigError
@@ -72,8 +72,7 @@ def test_kind_takes_its_values(kind, value, expected):
 )
 def test_kind_says_what_it_wants(kind, value, message):
     """A wrong value would pass, or its error would not say what is allowed."""
-    with pytest.raises(TypeError, match=message):
-        kind(value)
+    refused(message, kind, value, error=TypeError)
 
 
 def test_table_fills_in_defaults():
@@ -97,8 +96,7 @@ def test_table_fills_in_defaults():
 )
 def test_table_names_section_and_key(table, message):
     """The user would have to search for the mistake."""
-    with pytest.raises(ConfigError, match=message):
-        read_table("f: [time]", table, {"end": Key(number)})
+    refused(message, read_table, "f: [time]", table, {"end": Key(number)}, error=ConfigError)
 
 
 @pytest.mark.parametrize(

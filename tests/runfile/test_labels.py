@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.runfile import ConfigError, load_config
@@ -82,8 +83,7 @@ def test_laws_of_labels_are_read_from_the_file_of_their_run(tmp_path):
 def test_mistake_has_its_line(path, text, changes, message):
     """A mistake would be run, or end in a traceback."""
     path.write_text(FILE + text, encoding="utf-8")
-    with pytest.raises(ConfigError, match=message):
-        load_config(path, changes)
+    refused(message, load_config, path, changes, error=ConfigError)
 
 
 def test_stability_knows_the_onset(path, cli):

@@ -4,6 +4,7 @@ import tomllib
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.runfile import ConfigError, load_config, with_defaults
@@ -120,8 +121,7 @@ def test_what_no_run_can_do_is_refused(path, overrides, message):
     """A mistake would be found after hours, or never."""
     if not overrides[0].startswith(("compare", "ensemble")):
         path.write_text(path.read_text().partition("[compare]")[0])
-    with pytest.raises(ConfigError, match=message):
-        load(path, *overrides)
+    refused(message, load, path, *overrides, error=ConfigError)
 
 
 def test_too_many_saves_are_refused(path):

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from parameters import together
+from parameters import refused, together
 
 from meanfield.runfile import ConfigError, load_config
 
@@ -91,8 +91,7 @@ def law(name, keys=""):
 @together(("override", "message"), MISTAKES)
 def test_mistake_has_its_line(path, override, message):
     """A mistake would be computed with, or the user would not learn where it is."""
-    with pytest.raises(ConfigError, match=re.escape(f"run.toml: {message}")):
-        load(path, override)
+    refused(re.escape(f"run.toml: {message}"), load, path, override, error=ConfigError)
 
 
 @together(
@@ -111,8 +110,7 @@ def test_mistake_has_its_line(path, override, message):
 def test_mistake_points_at_what_was_meant(path, text, message):
     """The user would search the documentation for a slip of the pen."""
     path.write_text(text)
-    with pytest.raises(ConfigError, match=message):
-        load(path)
+    refused(message, load, path, error=ConfigError)
 
 
 ANGLES = "angles = [0, 1]\n"

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from parameters import refused
 
 from meanfield.laws.initial import uniform
 from meanfield.runfile import ConfigError, load_config, sections
@@ -80,8 +81,7 @@ def test_device_is_refused(config):
 def test_read_only_folder_is_refused(config, monkeypatch):
     """The run would fail when it wants to write."""
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(ConfigError, match="cannot be written: its folder is read-only"):
-        load_config(config)
+    refused("cannot be written: its folder is read-only", load_config, config, error=ConfigError)
 
 
 @pytest.mark.parametrize("key", ['name = "tokens"\nfile', 'name = "file"\npath'])
@@ -96,8 +96,7 @@ def test_input_is_no_output(config, key, monkeypatch):
         monkeypatch.setitem(sections.INITIAL, law, build)
     (config.parent / "in.h5").write_text("")
     config.write_text(f'{TEXT}[initial]\n{key} = "in.h5"\n')
-    with pytest.raises(ConfigError, match=r"in\.h5.* is read by this run"):
-        with_path(config, "in.h5")
+    refused(r"in\.h5.* is read by this run", with_path, config, "in.h5", error=ConfigError)
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """Changes by --set in a document, and where messages point if it cannot."""
 
 import pytest
-from parameters import together
+from parameters import refused, together
 
 from meanfield.runfile import ConfigError, load_config
 from meanfield.runfile.overrides import override
@@ -52,8 +52,7 @@ def test_override_that_cannot_be_is_refused():
     """A value would be replaced by a section, or bytes that are no text break the file."""
     with pytest.raises(ConfigError, match="title is not a section"):
         override({"title": "x"}, ["title.k=1"], SECTIONS)
-    with pytest.raises(ConfigError, match="not text in UTF-8"):
-        override({}, ["title=\udcff"], SECTIONS)
+    refused("not text in UTF-8", override, {}, ["title=\udcff"], SECTIONS, error=ConfigError)
 
 
 @together(
@@ -71,8 +70,7 @@ def test_override_that_cannot_be_is_refused():
 )
 def test_mistake_points_at_the_right_key(argument, message):
     """The message would name the wrong section."""
-    with pytest.raises(ConfigError, match=message):
-        override({}, [argument], SECTIONS)
+    refused(message, override, {}, [argument], SECTIONS, error=ConfigError)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from parameters import refused
 
 from meanfield.runfile import ConfigError, load_config, python_file
 from meanfield.runfile.keys import located
@@ -140,8 +141,7 @@ def test_answers_of_other_kinds_pass_unless_one_number_each_is_due(tmp_path):
 def test_other_files_are_no_kernels(tmp_path):
     """A data file given as a kernel would show the import machinery."""
     (tmp_path / "k.txt").write_text(GOOD)
-    with pytest.raises(ConfigError, match="is no Python file"):
-        named(Folder(tmp_path), "k.txt:f")
+    refused("is no Python file", named, Folder(tmp_path), "k.txt:f", error=ConfigError)
 
 
 def test_late_failure_is_one_line(tmp_path):
@@ -149,8 +149,7 @@ def test_late_failure_is_one_line(tmp_path):
     kernel = function(
         tmp_path, GOOD + "    \ndef g(s):\n    assert len(s) < 9000\n    return s\n", "k.py:g"
     )
-    with pytest.raises(ConfigError, match="failed: AssertionError"):
-        kernel(np.zeros(9000))
+    refused("failed: AssertionError", kernel, np.zeros(9000), error=ConfigError)
 
 
 def test_kernel_file_does_not_shadow_modules(tmp_path):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.runfile import ConfigError, load_config
@@ -57,8 +58,7 @@ def test_own_rule_is_that_of_python(config):
 def test_wrong_rule_is_one_line(config, code, message):
     """The user's mistake would be a traceback of ours."""
     (config.parent / "rules.py").write_text(code)
-    with pytest.raises(ConfigError, match=f'time. stop = "rules.py:late" .*{message}'):
-        mf.run(config)
+    refused(f'time. stop = "rules.py:late" .*{message}', mf.run, config, error=ConfigError)
 
 
 def test_word_that_is_no_rule_is_refused(config):

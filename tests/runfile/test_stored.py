@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.recording import execute
@@ -56,8 +57,7 @@ def test_tokens_of_a_file_are_those_of_the_first_time(tmp_path):
     assert again.problem.initial_measure().points.tolist() == run.measures[-1].points.tolist()
     lost = replace(run, measures=(None, None))
     assert lost.problem.kernel == mf.exponential(4.0)
-    with pytest.raises(ValueError, match=r"starts from 'tokens', which its file does not hold"):
-        lost.problem.initial_measure()
+    refused(r"starts from 'tokens', which its file does not hold", lost.problem.initial_measure)
 
 
 def test_file_without_a_run_file_tells_kernel_and_flow(tmp_path):

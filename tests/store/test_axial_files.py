@@ -1,6 +1,7 @@
 """Runs of axial densities in files: a run file that names a sphere, resumed, loaded, shown."""
 
 import pytest
+from parameters import refused
 
 import meanfield as mf
 
@@ -30,8 +31,7 @@ def test_a_run_on_a_sphere_is_resumed_loaded_and_drawn(tmp_path):
     assert data["density"].dims == ("time", "polar_angle")
     figure = loaded.plot()
     assert figure.axes[0].get_ylabel() == "polar angle $\\theta$ (rad)"
-    with pytest.raises(ValueError, match="this run is on"):
-        loaded.plot("velocity")
+    refused("this run is on", loaded.plot, "velocity")
     assert loaded.measures[0].plot().axes[0].get_ylabel().startswith("density of the angle")
 
 

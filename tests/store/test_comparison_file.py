@@ -5,6 +5,7 @@ from dataclasses import replace
 import h5py
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.store.run_file import load
@@ -92,8 +93,7 @@ def test_other_files_are_refused(tmp_path):
         ("text", "text.h5 is not a readable HDF5 file"),
         ("none", "none.h5: no such file"),
     ):
-        with pytest.raises(ValueError, match=message):
-            read_result(tmp_path / f"{name}.h5", "comparison")
+        refused(message, read_result, tmp_path / f"{name}.h5", "comparison")
 
 
 def test_damaged_file_is_refused(changed):
@@ -108,8 +108,7 @@ def test_damaged_file_is_refused(changed):
 def test_comparison_differs_from_a_run(study, tmp_path):
     """Whoever needs a run would read a comparison; `mf.load` would refuse it."""
     write_result(tmp_path / "c.h5", study)
-    with pytest.raises(ValueError, match="c.h5 is a file of meanfield compare, no run: open it"):
-        load(tmp_path / "c.h5")
+    refused("c.h5 is a file of meanfield compare, no run: open it", load, tmp_path / "c.h5")
     back = mf.load(tmp_path / "c.h5")
     assert isinstance(back, ConvergenceStudy)
     np.testing.assert_array_equal(back.distances, study.distances)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.store.run_file import load
@@ -65,8 +66,7 @@ def test_an_ensemble_without_runs_comes_back(plan, tmp_path):
 def test_other_files_are_no_ensembles(ensemble, tmp_path):
     """A run would be read as an ensemble, or an ensemble as a run."""
     write_result(tmp_path / "e.h5", ensemble)
-    with pytest.raises(ValueError, match="e.h5 is a file of meanfield ensemble, no run: open it"):
-        load(tmp_path / "e.h5")
+    refused("e.h5 is a file of meanfield ensemble, no run: open it", load, tmp_path / "e.h5")
     back = mf.load(tmp_path / "e.h5")
     assert isinstance(back, Ensemble)
     np.testing.assert_array_equal(back.counts, ensemble.counts)

@@ -9,6 +9,7 @@ import sys
 import h5py
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.engines.threads import set_threads, threads
@@ -123,5 +124,4 @@ def test_file_of_another_kind_has_no_provenance(tmp_path):
     """Any HDF5 file would be taken for a result."""
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["time"] = np.zeros(3)
-    with pytest.raises(ValueError, match="is not a run file of format 2"):
-        read_provenance(tmp_path / "x.h5")
+    refused("is not a run file of format 2", read_provenance, tmp_path / "x.h5")

@@ -6,6 +6,7 @@ import signal
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.errors import SimulationError
@@ -342,6 +343,5 @@ def test_file_that_appears_before_the_first_write_stays(path):
     """A file of another program, made while a run was prepared, would be replaced."""
     stream = recording(path, snapshots(2))
     path.write_text("made meanwhile")
-    with pytest.raises(OutputError, match=r"x\.h5 appeared meanwhile"):
-        next(stream)
+    refused(r"x\.h5 appeared meanwhile", next, stream, error=OutputError)
     assert path.read_text() == "made meanwhile"

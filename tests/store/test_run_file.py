@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 from contents import replaced
-from parameters import together
+from parameters import refused, together
 from run_folder import CIRCLE
 
 import meanfield as mf
@@ -249,8 +249,7 @@ def test_inconsistent_file_is_refused(density_file, tmp_path, change, message):
     path.write_bytes(density_file.read_bytes())
     with h5py.File(path, "a") as h5:
         change(h5)
-    with pytest.raises(ValueError, match=message):
-        load(path)
+    refused(message, load, path)
 
 
 # No field has its default, and no two are alike.
@@ -312,8 +311,7 @@ def test_checkpoint_out_of_range_is_refused(run_file, name, value):
     """A run would go on from a time that it never reached, or never end."""
     with h5py.File(run_file, "a") as h5:
         h5["checkpoint"].attrs[name] = value
-    with pytest.raises(ValueError, match="the clock of the checkpoint is out of range"):
-        read_checkpoint(run_file)
+    refused("the clock of the checkpoint is out of range", read_checkpoint, run_file)
 
 
 @pytest.mark.parametrize("step", [1e-300, None])
@@ -348,8 +346,7 @@ def test_checkpoint_is_read_as_it_was_written(tmp_path, name, step):
 def test_run_that_is_larger_than_the_memory_is_refused(run_file, monkeypatch):
     """The machine would come to a halt before anything is said."""
     monkeypatch.setattr("meanfield.store.run_file.available_memory", lambda: 2000.0)
-    with pytest.raises(ValueError, match=r"x\.h5 holds \S+ GiB of numbers, more than the me"):
-        load(run_file)
+    refused(r"x\.h5 holds \S+ GiB of numbers, more than the me", load, run_file)
     monkeypatch.setattr("meanfield.store.run_file.available_memory", lambda: 20_000.0)
     with h5py.File(run_file, "r+") as file:
         file["measure/points"] = np.zeros(10**4)

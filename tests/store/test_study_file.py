@@ -10,6 +10,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.described import Array, Rows, StudyResult, array, attribute
@@ -116,8 +117,7 @@ def test_study_comes_back_without_its_version(tmp_path):
 
 def test_every_axis_needs_a_scale(tmp_path):
     """A forgotten axis would stay without a name."""
-    with pytest.raises(ValueError, match="zip"):
-        written(tmp_path / "s.h5", axes=("size",))
+    refused("zip", written, tmp_path / "s.h5", axes=("size",))
     assert not (tmp_path / "s.h5").exists()
 
 
@@ -203,10 +203,8 @@ def test_described_arrays_come_back(places, tmp_path):
     for name in ("numbers", "done", "places", "later", "squares"):
         np.testing.assert_array_equal(getattr(back, name), getattr(squares(places), name))
     assert (back.seed, back.attributes["title"], back.attributes["status"]) == (7, "t", "completed")
-    with pytest.raises(ValueError, match=r"s\.h5 exists: use overwrite=True"):
-        back.save(tmp_path / "s.h5")
-    with pytest.raises(ValueError, match=r"s\.h5 is a file of mf\.squares, no run"):
-        load_run(tmp_path / "s.h5")
+    refused(r"s\.h5 exists: use overwrite=True", back.save, tmp_path / "s.h5")
+    refused(r"s\.h5 is a file of mf\.squares, no run", load_run, tmp_path / "s.h5")
 
 
 @pytest.mark.usefixtures("registered")
@@ -230,8 +228,7 @@ def test_arrays_other_than_described_are_refused(change, message, tmp_path):
     if message is None:
         assert mf.load(tmp_path / "s.h5").later is None
         return
-    with pytest.raises(ValueError, match=message):
-        mf.load(tmp_path / "s.h5")
+    refused(message, mf.load, tmp_path / "s.h5")
 
 
 def test_report_of_a_study_needs_its_tables_alone(monkeypatch):

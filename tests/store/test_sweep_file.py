@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.figures.draw.sweep import sweep_figure, sweep_picture
@@ -91,11 +92,9 @@ def test_a_damaged_index_is_reported(change, message, tmp_path):
     assert load_sweep(tmp_path).members == sweep.members
     index = json.loads((tmp_path / "sweep.json").read_text()) | change
     (tmp_path / "sweep.json").write_text(json.dumps(index))
-    with pytest.raises(FormatError, match=message):
-        load_sweep(tmp_path / "sweep.json")
+    refused(message, load_sweep, tmp_path / "sweep.json", error=FormatError)
     (tmp_path / "sweep.json").write_text('{"sweep_format_version": 1, "x": NaN')
-    with pytest.raises(FormatError, match="is damaged: NaN is no number of JSON"):
-        load_sweep(tmp_path)
+    refused("is damaged: NaN is no number of JSON", load_sweep, tmp_path, error=FormatError)
 
 
 @pytest.mark.parametrize("form", [(), ("--csv",), ("--json",)])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.commands.main import main
@@ -76,8 +77,7 @@ def test_other_branches_are_refused(
     diagram.save(tmp_path / "diagram.h5")
     with h5py.File(tmp_path / "diagram.h5", "a") as file:
         change(file)
-    with pytest.raises(ValueError, match=message):
-        mf.load(tmp_path / "diagram.h5")
+    refused(message, mf.load, tmp_path / "diagram.h5")
 
 
 @pytest.mark.slow
@@ -85,6 +85,5 @@ def test_diagram_that_no_file_could_give_back_is_not_saved(tmp_path):
     """The file would be called damaged, and an evening of branches be lost."""
     own = mf.zonal(lambda s: 1.0 + s + 0.1 * s**2)
     diagram = mf.bifurcation_diagram(mf.Problem(mf.Circle(), own, mf.USA))
-    with pytest.raises(ValueError, match="would not be read back, .* Python of your own"):
-        diagram.save(tmp_path / "made.h5")
+    refused("would not be read back, .* Python of your own", diagram.save, tmp_path / "made.h5")
     assert not list(tmp_path.iterdir())

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.commands.main import main
@@ -125,5 +126,4 @@ def test_figure_has_a_curve_and_a_law_for_each_size(study, tmp_path):
 )
 def test_what_has_no_time_to_one_cluster_is_refused(problem, options, message):
     """A study would wait for ever, or compare with a law of something else."""
-    with pytest.raises(ValueError, match=message):
-        mf.collapse_times(problem, **{"until": 1e3, "tokens": 2, "runs": 1} | options)
+    refused(message, mf.collapse_times, problem, **{"until": 1e3, "tokens": 2, "runs": 1} | options)

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.commands.main import main
@@ -64,8 +65,7 @@ def test_interrupted_study_resumes_to_the_same_numbers(study, plan, tmp_path, mo
 
     monkeypatch.setattr(plan, "run", interrupted)
     message = "study.h5 keeps what was finished, resume=True goes on"
-    with pytest.raises(KeyboardInterrupt, match=message):
-        study(output=path)
+    refused(message, study, error=KeyboardInterrupt, output=path)
     assert mf.load(path).attributes["status"].startswith("interrupted with 3 of ")
     first, ran[:] = list(ran), []
     monkeypatch.setattr(plan, "run", lambda self, runs: ran.append(runs) or honest(self, runs))
@@ -174,8 +174,7 @@ def test_another_study_is_not_resumed(study, message, tmp_path):
 def test_another_diagram_is_not_resumed(change, message, tmp_path):
     """Pairs of two diagrams would be added up."""
     diagram(output=tmp_path / "d.h5")
-    with pytest.raises(ValueError, match=message):
-        diagram(output=tmp_path / "d.h5", resume=True, **change)
+    refused(message, diagram, output=tmp_path / "d.h5", resume=True, **change)
 
 
 @pytest.mark.slow
@@ -192,8 +191,7 @@ def test_a_kernel_that_changed_is_not_resumed(tmp_path):
     study(3.0, output=path)
     study(3.0, output=path, resume=True)
     message = r"\[problem\] attention is another function than that of .*resume=True"
-    with pytest.raises(ValueError, match=message):
-        study(4.0, output=path, resume=True)
+    refused(message, study, 4.0, output=path, resume=True)
 
 
 @pytest.mark.parametrize(
@@ -209,8 +207,7 @@ def test_a_kernel_that_changed_is_not_resumed(tmp_path):
 )
 def test_options_that_do_not_fit_are_refused(options, message):
     """One of two options would be ignored silently, before a study that takes hours."""
-    with pytest.raises(ValueError, match=message):
-        ensemble(**options)
+    refused(message, ensemble, **options)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
-from parameters import together
+from parameters import refused, together
 
 import meanfield as mf
 from meanfield.errors import SimulationError
@@ -117,8 +117,7 @@ def test_study_ends_with_the_density():
 )
 def test_wrong_value_is_refused(option, value, message):
     """A mistake would surface after the density run, or never."""
-    with pytest.raises(ValueError, match=message):
-        small(**{option: value})
+    refused(message, small, **{option: value})
 
 
 def test_statistics_are_those_of_the_samples():

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.studies import corrected_law
@@ -71,8 +72,7 @@ def test_few_samples_are_counted():
 def test_diffusion_is_refused():
     """Nodes do not diffuse."""
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", diffusivity=0.01))
-    with pytest.raises(ValueError, match="diffusivity"):
-        list(corrected_counts(problem, 1000, 1, 0))
+    refused("diffusivity", list, corrected_counts(problem, 1000, 1, 0))
 
 
 def test_moments_are_grown_to_the_start_of_the_run():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from parameters import together
+from parameters import refused, together
 
 import meanfield as mf
 from meanfield.studies.ensemble import EnsembleOptions, ensemble_plan
@@ -125,8 +125,7 @@ def test_what_cannot_be_drawn_or_stepped_is_refused():
     """The error would come from a worker, after others were paid for; steps be unbounded."""
     with pytest.raises(TypeError, match="'tokens' gives points, but tokens are drawn from a den"):
         mf.ensemble(replace(PROBLEM, initial=mf.from_points(np.arange(3.0))), tokens=9, runs=1)
-    with pytest.raises(ValueError, match="tolerance must lie between"):
-        mf.ensemble(PROBLEM, tokens=20, runs=1, tolerance=1.0)
+    refused("tolerance must lie between", mf.ensemble, PROBLEM, tokens=20, runs=1, tolerance=1.0)
 
 
 @together(
@@ -150,5 +149,4 @@ def test_what_cannot_be_drawn_or_stepped_is_refused():
 )
 def test_options_out_of_range_are_refused(options, message):
     """A mistake would surface later, or not at all."""
-    with pytest.raises(ValueError, match=message):
-        EnsembleOptions(**options)
+    refused(message, EnsembleOptions, **options)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from parameters import together
+from parameters import refused, together
 from scipy.special import ive
 
 import meanfield as mf
@@ -249,8 +249,7 @@ def test_diagrams_without_change_have_no_tricritical_beta(kernel):
 )  # fmt: skip
 def test_what_has_no_diagram_is_refused(call, error, message):
     """In one line."""
-    with pytest.raises(error, match=message):
-        call()
+    refused(message, call, error=error)
 
 
 def test_no_transition_on_the_branch_is_an_error():
@@ -312,5 +311,4 @@ def test_a_damaged_diagram_is_refused(tmp_path):
     phase_diagram(family, [2.0], output=tmp_path / "d.h5")
     with h5py.File(tmp_path / "d.h5", "a") as file:
         file["critical_diffusivity"][0] = np.nan
-    with pytest.raises(ValueError, match="beta or critical_diffusivity holds what is no number"):
-        mf.load(tmp_path / "d.h5")
+    refused("beta or critical_diffusivity holds what is no number", mf.load, tmp_path / "d.h5")

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.runfile import ConfigError, load_config
@@ -355,8 +356,7 @@ def test_depth_may_be_missing_or_that_of_layers():
     """0.1 * 3 is not 0.3; without a depth there is nothing to draw."""
     values = mf.RandomValues([HEAD], seed=7)
     assert values.summary == "random values: ito, drawn anew every 0.015625, seed 7"
-    with pytest.raises(ValueError, match="depth of random values is missing"):
-        values.paths(3)
+    refused("depth of random values is missing", values.paths, 3)
     layers = mf.Layers(step=0.1, count=3)
     assert mf.RandomValues([HEAD], depth=0.3).fitted(layers).count == 3
 
@@ -444,8 +444,7 @@ STAGES = [mf.Stage(1.0), mf.Stage(kernel=mf.exponential(3.0))]
 )
 def test_other_parts_than_values_were_drawn_for_are_refused(problem, change, message):
     """The old values would act in another unit of time, or without their drift."""
-    with pytest.raises(ValueError, match=message):
-        replace(problem, **change)
+    refused(message, replace, problem, **change)
 
 
 WRONG = {
@@ -515,8 +514,7 @@ WRONG = {
 @pytest.mark.parametrize("message", WRONG)
 def test_wrong_values_are_refused(message):
     """One line says what, and what to do."""
-    with pytest.raises((ValueError, TypeError), match=message):
-        WRONG[message]()
+    refused(message, WRONG[message], error=(ValueError, TypeError))
 
 
 @pytest.mark.parametrize(
@@ -543,8 +541,7 @@ def test_wrong_run_files_are_refused(tmp_path, more, message):
     path.write_text(
         f'[problem]\nmanifold = "circle"\nbeta = 2.0\n[time]\nend = 1.0\n{more}\n', "utf-8"
     )
-    with pytest.raises(ConfigError, match=message):
-        load_config(path)
+    refused(message, load_config, path, error=ConfigError)
 
 
 @pytest.mark.parametrize("heads", ["", "[[heads]]\n"])
@@ -702,8 +699,7 @@ PAIR = np.array([[[1.0, 0.0], [0.6, 0.8]]])
 )
 def test_exponents_without_a_meaning_are_refused(start, runs, time, message):
     """A logarithm of zero, or a mean without an error."""
-    with pytest.raises(ValueError, match=message):
-        mf.papers.random_layers.lyapunov_exponent(start, runs, time)
+    refused(message, mf.papers.random_layers.lyapunov_exponent, start, runs, time)
 
 
 @pytest.mark.slow
@@ -745,5 +741,4 @@ def test_layers_tend_to_their_limit_with_order_one():
 def test_wrong_samples_are_refused(change, message):
     """They would give numbers without a meaning."""
     arguments = {"tokens": np.eye(3)[:2], "beta": 1.0, "layers": 2, "runs": 3} | change
-    with pytest.raises(ValueError, match=message):
-        mf.papers.random_layers.sample_layers(**arguments)
+    refused(message, mf.papers.random_layers.sample_layers, **arguments)

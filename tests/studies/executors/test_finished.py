@@ -8,6 +8,7 @@ from contextlib import closing
 from multiprocessing import get_context
 
 import pytest
+from parameters import refused
 
 from meanfield.errors import SimulationError
 from meanfield.studies import executors as executing
@@ -88,8 +89,7 @@ def test_end_cancels_waiting_tasks(failing):
 
     with ThreadPoolExecutor(1) as executor:
         if failing:
-            with pytest.raises(ArithmeticError, match="two"):
-                list(finished(task, range(1000), executor))
+            refused("two", list, finished(task, range(1000), executor), error=ArithmeticError)
         else:
             with closing(finished(task, range(1000), executor)) as some:
                 next(some)
