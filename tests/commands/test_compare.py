@@ -1,6 +1,5 @@
 """`meanfield compare`: output, resuming, and what it refuses."""
 
-import numpy as np
 import pytest
 
 from meanfield.commands.main import main
@@ -18,10 +17,6 @@ compare = { tokens = [5, 20], runs = 3 }
 
 def compare(config, *options):
     return main(["compare", str(config), "--workers", "1", "--quiet", *options])
-
-
-def distances(path):
-    return read_result(path, "comparison").distances
 
 
 @pytest.mark.slow
@@ -57,27 +52,6 @@ def test_table_shows_the_headline(config, capsys):
     assert compare(config, "--overwrite", "--set", "time.end=2") == 0
     half = 0.5 * study.onset_times[0]
     assert f"t = 2, {nearest}, {half:.6g}: it ends before\n" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_resume_of_more_is_equal_to_the_bit(config, tmp_path):
-    """A study that grew would not be the one asked for at once."""
-    a, b = tmp_path / "a.h5", tmp_path / "b.h5"
-    assert compare(config, "-o", str(a), "--set", "compare.runs=2") == 0
-    more = ("--set", "compare.tokens=[5, 9, 20]", "--set", "compare.runs=4")
-    assert compare(config, "-o", str(a), "--resume", *more) == 0
-    assert compare(config, "-o", str(b), *more) == 0
-    np.testing.assert_array_equal(distances(a), distances(b))
-    first, second = read_result(a, "comparison").attributes, read_result(b, "comparison").attributes
-    assert first["result_hash"] == second["result_hash"]
-    assert first["status"] == "completed" and first["sessions"] == 2
-
-
-def test_resume_of_a_finished_study_runs_nothing(config, monkeypatch):
-    """`--resume` would cost the density run again."""
-    assert compare(config) == 0
-    monkeypatch.setattr("meanfield.commands.study_commands.comparison", None)
-    assert compare(config, "--resume") == 0
 
 
 def test_resume_without_output_or_difference_goes_on(config):

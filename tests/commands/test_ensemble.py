@@ -1,16 +1,11 @@
 """`meanfield ensemble`: output, resuming, and what it refuses."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from command_line import killed
 
 import meanfield as mf
 from meanfield.commands.main import main
-from meanfield.store.study_file import read_result, write_result
-from meanfield.studies import ensemble as ensemble_module
-from meanfield.studies.ensemble import EnsemblePlan
+from meanfield.store.study_file import read_result
 
 CONFIG = """\
 title = "Small"
@@ -21,13 +16,6 @@ ensemble = { tokens = [20, 60], runs = 3 }
 
 def ensemble(config, *options):
     return main(["ensemble", str(config), "--workers", "1", "--quiet", *options])
-
-
-def assert_same(first, second):
-    a, b = read_result(first, "ensemble"), read_result(second, "ensemble")
-    for name in ("tokens", "counts", "mass", "centre"):
-        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
-    assert a.attributes["result_hash"] == b.attributes["result_hash"]
 
 
 def test_table_shows_means_and_shares(config, cli):
@@ -51,32 +39,6 @@ def test_keys_of_a_run_are_said_to_be_unused(config, cli):
     assert "does not use" not in cli.err
 
 
-@pytest.mark.slow
-def test_resume_runs_only_what_is_missing(config, tmp_path, monkeypatch):
-    """An interrupted ensemble would start from the beginning, or lose what it had."""
-    monkeypatch.setattr(ensemble_module, "_MOST_BLOCKED", 1)
-    whole, broken = tmp_path / "whole.h5", tmp_path / "broken.h5"
-    assert ensemble(config, "-o", str(whole)) == 0
-    ran = []
-    honest = EnsemblePlan.run
-
-    def interrupted(plan, runs):
-        if len(ran) == 4:
-            raise KeyboardInterrupt
-        ran.append(runs)
-        return honest(plan, runs)
-
-    monkeypatch.setattr(EnsemblePlan, "run", interrupted)
-    assert ensemble(config, "-o", str(broken)) == 130
-    status = read_result(broken, "ensemble").attributes["status"]
-    assert status == "interrupted with 4 of 6 runs finished"
-    first, ran[:] = set(ran), []
-    assert ensemble(config, "-o", str(broken), "--resume") == 0
-    assert len(ran) == 2
-    assert not first & set(ran)
-    assert_same(broken, whole)
-
-
 def test_resume_of_a_finished_ensemble_runs_nothing(config, capsys):
     """A report could not be had again without paying for the runs."""
     assert ensemble(config) == 0
@@ -85,18 +47,6 @@ def test_resume_of_a_finished_ensemble_runs_nothing(config, capsys):
     assert main(["ensemble", str(config), "--resume"]) == 0
     assert path.stat().st_mtime_ns == before
     assert "holds all the runs asked for: nothing to do" in capsys.readouterr().err
-
-
-def test_everything_is_there_but_the_last_word(config):
-    """An ensemble that was killed before it was called completed would be running for ever."""
-    assert ensemble(config) == 0
-    path = config.with_name("small-ensemble.h5")
-    result = read_result(path, "ensemble")
-    write_result(path, replace(result, attributes=result.attributes | {"status": "running"}))
-    assert ensemble(config, "--resume") == 0
-    again = read_result(path, "ensemble")
-    assert again.attributes["status"] == "completed"
-    assert again.attributes["result_hash"] == result.attributes["result_hash"]
 
 
 @pytest.mark.parametrize(
@@ -152,25 +102,6 @@ def test_plot_is_drawn(config, tmp_path):
     assert not config.with_name("small-ensemble.h5").exists()
     assert ensemble(config, "--plot", str(tmp_path / "figure.png")) == 0
     assert (tmp_path / "figure.png").stat().st_size > 10_000
-
-
-@pytest.mark.slow
-def test_killed_at_any_moment_loses_nothing_written(config, tmp_path):
-    """A kill would leave a broken file, or one that continues to another result."""
-    whole, path, done = tmp_path / "whole.h5", tmp_path / "killed.h5", 0
-    more = ("--set", "ensemble.tokens=[150]", "--runs", "400", "--set", "ensemble.times=[1.0]")
-    words = ["ensemble", config, "-o", path, "--resume", *more, "--workers", 1, "--quiet"]
-    for delay in (0.0, 0.013):
-        # Every block is written at once: most of the time a file is being replaced.
-        further = lambda: path.exists() and (read_result(path, "ensemble").counts >= 0).sum() > done  # noqa: E731, B023
-        killed(further, *words, delay=delay)
-        now = int((read_result(path, "ensemble").counts >= 0).sum())
-        assert done < now
-        done = now
-    assert done < 400
-    assert ensemble(config, "-o", str(path), "--resume", *more) == 0
-    assert ensemble(config, "-o", str(whole), *more) == 0
-    assert_same(path, whole)
 
 
 def test_file_and_object_hold_what_the_function_finds(config, cli):

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from parameters import together
 
 import meanfield as mf
 from meanfield.commands import phase
@@ -138,37 +137,6 @@ def test_long_branches_are_announced(cli, study, line):
 def test_grid_through_zero_meets_it():
     """Rounding would turn Kuramoto into an exponential kernel of beta = 1e-17."""
     assert inverse_temperatures([-0.3, 0.6, 10.0])[3] == 0.0
-
-
-@pytest.mark.slow
-@together(
-    ("line", "message"),
-    [
-        ("--beta 1 2", "--beta takes B or LO HI COUNT, got 2 numbers"),
-        ("--beta 1 2 3 4", "--beta takes B or LO HI COUNT, got 4 numbers"),
-        ("--beta 2 1 3", "needs LO < HI, got 2 and 1"),
-        ("--beta 1 1 3", "needs LO < HI, got 1 and 1"),
-        ("--beta 1 2 1", "needs a whole COUNT from 2 to 10000, got 1"),
-        ("--beta 1 2 2.5", "needs a whole COUNT from 2 to 10000, got 2.5"),
-        ("--beta 1 2 1e9", "needs a whole COUNT from 2 to 10000, got 1e+09"),
-        ("--beta nan", "'nan' is not a finite number"),
-        ("--beta", "expected at least one argument"),
-        ("", "the following arguments are required: --beta"),
-        ("--manifold torus --beta 1", "manifold torus is not known"),
-        ("--beta 1 2 3 --kernel linear", "--kernel linear does not depend on"),
-        ("--beta 1e9", "beta must be 1e-300 to 1e+08"),
-        ("--beta 1 1e9 3", "beta must be 1e-300 to 1e+08"),
-        ("--beta 1e6", "is too narrow: its stationary states need"),
-        ("--manifold sphere:9 --beta -1e8 1 2", "is too narrow: its stationary states need"),
-        ("--beta 3 --plot x.gif", "x.gif"),
-        ("--beta 3 --plot nodir/x.png", "nodir/x.png cannot be written"),
-        ("--beta 3 --strength -1", "unrecognized arguments: --strength -1"),
-    ],
-)
-def test_mistake_is_one_line(cli, line, message, tmp_path, monkeypatch):
-    """A mistake would be a traceback, or half an answer."""
-    monkeypatch.chdir(tmp_path)
-    assert message in cli.refused("phase", "--manifold", "circle", *line.split())
 
 
 def test_branch_that_cannot_be_followed_is_one_line(cli, monkeypatch):

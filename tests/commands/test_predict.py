@@ -4,7 +4,6 @@ import argparse
 
 import numpy as np
 import pytest
-from parameters import together
 
 import meanfield as mf
 from meanfield.commands import predict
@@ -136,35 +135,6 @@ def test_sphere_positions_are_vectors(answer, shown, tmp_path):
     assert np.sort(np.array(result["positions"])[:, 2]) == pytest.approx([-1.0, 1.0], abs=1e-9)
     assert result["dominant_positions"] == []
     assert "the dominant degree alone" not in out and "1.000000" in out
-
-
-@together(
-    ("line", "message"),
-    [
-        ("--manifold circle --beta 5", "--tokens N or --input TOKENS.npy is required"),
-        ("--manifold circle --beta 5 --tokens 1", "tokens must be at least 2, got 1"),
-        ("--manifold circle --beta 5 --tokens 9 --samples 0", "'0' is not a positive integer"),
-        ("--manifold circle --beta 5 --tokens 9 --seed -1", "'-1' is not an integer >= 0"),
-        ("--manifold sphere:4 --beta 5 --tokens 9", "on the circle and the sphere, got sphere:4"),
-        ("--manifold sphere:4 --beta 5 --input five.npy", "expected vectors (n, 4)"),
-        ("--manifold circle --beta 5 --input none.npy", "none.npy"),
-        ("--manifold circle --beta 5 --input words.npy", "expected real numbers"),
-        ("--manifold circle --beta 5 --input vectors.npy", 'npy": points have shape (4, 3)'),
-        ("--manifold sphere --beta 5 --input five.npy", 'five.npy": points have shape (5,)'),
-        ("--manifold circle --beta 5 --input one.npy", "tokens must be at least 2, got 1"),
-        ("--manifold circle --beta 5 --input five.npy --tokens 6", "five.npy holds 5 tokens"),
-        ("--manifold circle --beta 5 --tokens 9 --plot x.gif", "x.gif"),
-        ("--manifold circle --beta 5 --tokens 9 --samples 9 --plot no/x.png", "cannot be written"),
-    ],
-)
-def test_mistake_is_one_line(cli, line, message, tmp_path, monkeypatch):
-    """A mistake would be a traceback, or half an answer."""
-    monkeypatch.chdir(tmp_path)
-    np.save("five.npy", np.arange(5.0))
-    np.save("one.npy", np.zeros(1))
-    np.save("vectors.npy", np.eye(4, 3) + 1.0)
-    np.save("words.npy", np.array(["a", "b"]))
-    assert message in cli.refused("predict", *line.split(), *FEW, "--json")
 
 
 def test_processes_are_started_where_runs_are_long():

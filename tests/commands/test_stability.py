@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from parameters import together
 from scipy.special import ive
 
 
@@ -54,28 +53,6 @@ def test_extremes_are_printed_without_a_warning(answer, cli, line):
     """NumPy's warnings would stand between the numbers."""
     assert "growth rate (scaled time)" in cli.quiet("stability", *line.split())
     answer(line)
-
-
-@pytest.mark.slow
-@together(
-    ("line", "message"),
-    [
-        ("--manifold circle --beta 1e9", "beta must be 1e-300 to 1e+08"),
-        ("--manifold circle", "required: --beta; or a run file, --config"),
-        ("--manifold circle --beta 3 --modes 2", "--modes needs a run file"),
-        ("--manifold circle --beta 3 --set time.end=2", "--set changes keys of a run file"),
-        ("--manifold circle --beta 3 --tokens 1", "tokens must be at least 2, got 1"),
-        ("--manifold circle --beta 3 --max-degree 9999999", "--max-degree must be at most"),
-        ("--manifold circle --beta 3 --strength 0", "strength must be finite and not 0"),
-        ("--manifold circle --beta 3 --diffusivity -1", "diffusivity must be finite and >= 0"),
-        ("--manifold circle --beta 3 --plot nodir/x.png", "nodir/x.png cannot be written"),
-        ("--manifold circle --beta 3 --plot x.gif", "x.gif"),
-    ],
-)
-def test_mistake_is_one_line(cli, line, message, tmp_path, monkeypatch):
-    """A mistake would be a traceback, or half an answer."""
-    monkeypatch.chdir(tmp_path)
-    assert message in cli.refused("stability", *line.split(), "--json")
 
 
 RUN_FILE = """\
