@@ -1,15 +1,18 @@
 """Lines of JSON that tests write down, and what the scripts that make pages of them share."""
 
 import argparse
+import importlib.util
 import json
 import os
 import platform
 import subprocess
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from meanfield.version import __version__
@@ -138,3 +141,14 @@ def write_page(description: str, name: str, page: Callable[[Lines, Path], str]) 
     lines = [json.loads(line) for line in options.lines.read_text(encoding="utf-8").splitlines()]
     (options.docs / name).write_text(page(lines, options.docs), encoding="utf-8")
     print(f"{options.docs / name}: {len(lines)} lines")
+
+
+def load_script(path: Path) -> ModuleType:
+    """A script beside the tests as a module, under a name of its own."""
+    spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look for their module.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -18,6 +18,8 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,3 +200,15 @@ def assert_rows_equal(run: Run, reference: Run) -> None:
 
 def state(measure: object) -> np.ndarray:
     return np.asarray(getattr(measure, "coefficients", getattr(measure, "points", None)))
+
+
+def at_calls(
+    strike: Callable[..., str], run: Any, numbers: Sequence[int], calls: Iterable[int]
+) -> Counter[str]:
+    """Strike runs at calls that change the disk, and let each go on from there to its end."""
+    ends = Counter[str]()
+    for i, k in enumerate(calls):
+        run.begin_again()
+        ends[strike(run, signal=numbers[i % len(numbers)], call=k)] += 1
+        run.finish()
+    return ends

@@ -15,7 +15,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from children import STOPPING, command, info, leftovers, traced, warm
+from children import STOPPING, at_calls, command, info, leftovers, traced, warm
 from run_folder import SMALL
 
 KILL = signal.SIGKILL
@@ -134,16 +134,6 @@ def at_instants(study, count, seed, **fault):
     return ends
 
 
-def at_calls(study, numbers, calls):
-    """Strike studies at calls that change the disk, and let each go on from there to its end."""
-    ends = Counter()
-    for i, k in enumerate(calls):
-        study.begin_again()
-        ends[struck(study, signal=numbers[i % len(numbers)], call=k)] += 1
-        study.finish()
-    return ends
-
-
 @pytest.mark.parametrize("name", DONE)
 def test_many_signals_cost_no_results(tmp_path, name, survived):
     """A rarer instant would cost a study, or change its result."""
@@ -160,7 +150,7 @@ def test_every_call(tmp_path, name, part, survived):
     """Between two steps of a write the file would be neither the old one nor the new one."""
     study = start_study(tmp_path, name, 1)
     calls = list(range(3 * part, study.calls + 1, 12))
-    ends = at_calls(study, (KILL, *STOPPING), calls)
+    ends = at_calls(struck, study, (KILL, *STOPPING), calls)
     survived("signals", f"inside a write: {name}", len(calls), **ends)
 
 

@@ -160,26 +160,14 @@ def test_predict_says_the_same_of_what_holds_no_tokens(commands, tmp_path, survi
     survived("mangled input", "tokens: what is none, for predict", cases, refused=cases)
 
 
-def damaged(folder, mangler, cases):
+@pytest.mark.parametrize("cases", [60, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mangler", DAMAGE)
+def test_damaged_tokens_are_tokens_or_one_line(mangler, cases, tmp_path, survived):
+    """Damage in the header would show a traceback, or take all memory."""
     ends, rng = Counter[str](), random.Random(mangler)
     for i in range(cases):
         manifold, content = list(TAKEN.values())[i % len(TAKEN)]
         # The header above all: other numbers are other tokens.
         size = rng.choice([128, len(content)])
-        ends[load(folder, manifold, DAMAGE[mangler](content[:size], rng) + content[size:])] += 1
-    return ends
-
-
-@pytest.mark.parametrize("mangler", DAMAGE)
-def test_damaged_tokens_are_tokens_or_one_line(mangler, tmp_path, survived):
-    """Damage in the header would show a traceback."""
-    ends = damaged(tmp_path, mangler, 60)
-    survived("mangled input", "tokens: damaged files", ends.total(), **ends)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mangler", DAMAGE)
-def test_more_damaged_tokens_are_tokens_or_one_line(mangler, tmp_path, survived):
-    """Rarer damage in the header would show a traceback, or take all memory."""
-    ends = damaged(tmp_path, mangler, 3000)
+        ends[load(tmp_path, manifold, DAMAGE[mangler](content[:size], rng) + content[size:])] += 1
     survived("mangled input", "tokens: damaged files", ends.total(), **ends)

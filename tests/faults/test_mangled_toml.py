@@ -140,10 +140,14 @@ def test_any_bytes_end_in_one_line(load, how, survived):
     survived("mangled input", "run files: any bytes", load.ends.total(), **load.ends)
 
 
-def refused_by_all(load, commands, mangler, seeds):
-    """How often commands said the same line as `load_config`, of how many mangled files."""
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mangler", "seeds"), [("odd values", 4), ("bytes replaced", 4), *((m, 60) for m in MANGLERS)]
+)
+def test_commands_say_the_same_line(load, commands, mangler, seeds, survived):
+    """The line would be lost, or joined by others, on its way to the user."""
     cases = 0
-    for seed in seeds:
+    for seed in range(seeds):
         load.mangled(mangler, "small", seed)
         for command in ("run", "check", "compare", "ensemble"):
             try:
@@ -157,22 +161,6 @@ def refused_by_all(load, commands, mangler, seeds):
             assert answer.err == f"meanfield: {said}\n"
             assert [file.name for file in load.path.parent.iterdir()] == ["run.toml"]
             cases += 1
-    return cases
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mangler", ["odd values", "bytes replaced"])
-def test_commands_say_the_same_line(load, commands, mangler, survived):
-    """The line would be lost, or joined by others, on its way to the user."""
-    cases = refused_by_all(load, commands, mangler, range(4))
-    survived("mangled input", "run files, through their commands", cases, refused=cases)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mangler", MANGLERS)
-def test_commands_say_the_same_line_of_many(load, commands, mangler, survived):
-    """A command would stumble over what another one refuses."""
-    cases = refused_by_all(load, commands, mangler, range(60))
     survived("mangled input", "run files, through their commands", cases, refused=cases)
 
 

@@ -1,23 +1,12 @@
 """The page says how many faults were made and what became of them."""
 
-import importlib.util
 import json
 from pathlib import Path
 
 import pytest
-from reporting import commit
+from reporting import commit, load_script
 
-
-def load_report():
-    path = Path(__file__).with_name("report.py")
-    spec = importlib.util.spec_from_file_location("faults_report", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-REPORT = load_report()
+REPORT = load_script(Path(__file__).with_name("report.py"))
 
 
 def line(cases, **outcomes):

@@ -10,7 +10,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from children import CIRCLE, STOPPING, chain, traced
+from children import CIRCLE, STOPPING, at_calls, chain, traced
 
 KILL = signal.SIGKILL
 CONFIG = CIRCLE.replace("end = 2.0", "end = 5.0")
@@ -130,16 +130,6 @@ def at_instants(run, number, count, seed):
     return ends
 
 
-def at_calls(run, numbers, calls):
-    """Strike runs at calls that change the disk, and let each go on from there to its end."""
-    ends = Counter()
-    for i, k in enumerate(calls):
-        run.begin_again()
-        ends[struck(run, signal=numbers[i % len(numbers)], call=k)] += 1
-        run.finish()
-    return ends
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     return start_run(tmp_path_factory.mktemp("run"), "noisy particles")
@@ -151,7 +141,9 @@ def test_few_faults_of_each_kind_cost_nothing(run, survived):
     run.begin_again()
     ends = at_instants(run, KILL, 2, 1)
     survived("signals", "kill at random instants: noisy particles", 2, **ends)
-    ends = at_calls(run, (KILL, signal.SIGINT), random.Random(1).sample(range(run.calls), 2))
+    ends = at_calls(
+        struck, run, (KILL, signal.SIGINT), random.Random(1).sample(range(run.calls), 2)
+    )
     survived("signals", "signals inside a write: noisy particles", 2, **ends)
 
 
@@ -176,7 +168,7 @@ def test_some_calls(tmp_path, case, survived):
     """Some representation would write what it cannot go on from."""
     run = start_run(tmp_path, case)
     calls = random.Random(3).sample(range(run.calls), 20)
-    ends = at_calls(run, (KILL, *STOPPING), calls)
+    ends = at_calls(struck, run, (KILL, *STOPPING), calls)
     survived("signals", f"signals inside a write: {case}", 20, **ends)
 
 
@@ -187,7 +179,7 @@ def test_every_call(tmp_path, numbers, part, survived):
     """Between two steps of a write the file would be neither the old one nor the new one."""
     run = start_run(tmp_path, "noisy particles")
     calls = range(part, run.calls + 1, PARTS)
-    ends = at_calls(run, numbers, calls)
+    ends = at_calls(struck, run, numbers, calls)
     what = "kill" if KILL in numbers else "interrupts"
     survived("signals", f"{what} at every call that changes the disk", len(calls), **ends)
 
@@ -234,23 +226,15 @@ def failed(run, k, error):
     return "told"
 
 
-def failures(run, count, seed):
-    rng = random.Random(seed)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "count", "seed"), [("noisy particles", 2, 1), *((case, 20, 2) for case in CASES)]
+)
+def test_failures_leave_a_whole_file(tmp_path, case, count, seed, survived):
+    """A computer that is short of memory would cost what was computed."""
+    run, rng = start_run(tmp_path, case), random.Random(seed)
     run.begin_again()
     calls = int(run.go(**{"raise": [-1, "MemoryError"]}).out)
     kinds = ("MemoryError", "OSError", "ValueError")
-    return Counter(failed(run, rng.randrange(calls), kinds[i % 3]) for i in range(count))
-
-
-@pytest.mark.slow
-def test_few_failures_leave_a_whole_file(run, survived):
-    """A computer that is short of memory would cost what was computed."""
-    survived("exceptions", "in any function: noisy particles", 2, **failures(run, 2, 1))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
-def test_many_failures_leave_a_whole_file(tmp_path, case, survived):
-    """Some failure would cost what was computed."""
-    run = start_run(tmp_path, case)
-    survived("exceptions", f"in any function: {case}", 20, **failures(run, 20, 2))
+    ends = Counter(failed(run, rng.randrange(calls), kinds[i % 3]) for i in range(count))
+    survived("exceptions", f"in any function: {case}", count, **ends)

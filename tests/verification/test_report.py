@@ -1,41 +1,23 @@
 """The report says what the checks found, and deliberate mistakes follow the code."""
 
 import dataclasses
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from reporting import load_script
 
 HERE = Path(__file__).parent
-
-
-def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"verification_{name}", HERE / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look for their module.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-REPORT, MUTATIONS = script("report"), script("mutations")
+REPORT, MUTATIONS = (load_script(HERE / f"{name}.py") for name in ("report", "mutations"))
 
 
 def line(error: float, **changes: Any) -> dict[str, Any]:
     """A line as `verified` writes it."""
     result = {"section": "symmetry", "what": "turned density", "error": error, "tolerance": 1e-9}
-    result |= {
-        "test": "tests/verification/test_x.py::test_x",
-        "measured": None,
-        "commit": "1234567",
-    }
-    return result | changes
+    test = "tests/verification/test_x.py::test_x"
+    return result | {"test": test, "measured": None, "commit": "1234567"} | changes
 
 
 def lines_of(file: Path) -> list[dict[str, Any]]:
