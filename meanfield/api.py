@@ -381,7 +381,7 @@ def _run(
     _warn_of_own_kernel(record.path, record.tables.get("problem"))
     with python_words():
         check_path(f"output={record.path}", record.path, ())
-        snapshots = _kept(evolution, record, resume, overwrite, callback, progress)
+        snapshots = _recorded(evolution, record, resume, overwrite, callback, progress)
         if linearised is None:
             return snapshots
         complete_fluctuations(evolution, record, linearised, follow)
@@ -443,7 +443,7 @@ def _collected(
     return so_far(endings[0] if endings else COMPLETED)
 
 
-def _kept(
+def _recorded(
     evolution: Evolution,
     record: Record,
     resume: bool,

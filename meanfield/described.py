@@ -109,10 +109,10 @@ class Facts:
     def of(cls, attributes: Mapping[str, Any]) -> Self:
         """Facts among attributes; files before Sinkhorn's normalization say `normalized` alone."""
         names = [each for each in fields(cls) if each.name in attributes]
-        known = {each.name: _CASTS[each.type](attributes[each.name]) for each in names}
-        if "normalized" in known:
-            known.setdefault("normalization", "softmax" if known["normalized"] else "none")
-        return cls(**known)
+        values = {each.name: _CASTS[each.type](attributes[each.name]) for each in names}
+        if "normalized" in values:
+            values.setdefault("normalization", "softmax" if values["normalized"] else "none")
+        return cls(**values)
 
 
 def grid_columns(axes: Mapping[str, Any], **values: Any) -> dict[str, Any]:
@@ -192,13 +192,13 @@ class StudyResult(ResultBase):
     @classmethod
     def restored(cls, values: Mapping[str, Any], attributes: dict[str, Any]) -> Self:
         """Result of arrays and attributes as files have them."""
-        described, given = cls.described(), dict[str, Any]()
+        described, arguments = cls.described(), dict[str, Any]()
         for each in fields(cls):  # type: ignore[arg-type]
             if each.name in described and each.init and described[each.name].name in values:
-                given[each.name] = values[described[each.name].name]
+                arguments[each.name] = values[described[each.name].name]
             elif "attribute" in each.metadata:
-                given[each.name] = _CASTS[each.type](attributes[each.name])
-        return cls(**given, attributes=attributes)  # type: ignore[call-arg]
+                arguments[each.name] = _CASTS[each.type](attributes[each.name])
+        return cls(**arguments, attributes=attributes)  # type: ignore[call-arg]
 
     @staticmethod
     def stored_problem(attributes: Mapping[str, Any]) -> Any:

@@ -27,7 +27,7 @@ _OTHER_WORDS = {
 
 _LONGEST_SLIP = 60
 # Vectors that messages show whole.
-_SHOWN = 8
+_MOST_ENTRIES = 8
 
 
 class Final(str):
@@ -96,7 +96,7 @@ def short_list(numbers: Sequence[float]) -> str:
     >>> short_list([1.0, 2.0]), short_list([0.0] * 128)
     ('[1.0, 2.0]', '[0.0, 0.0, 0.0, ...]')
     """
-    if len(numbers) <= _SHOWN:
+    if len(numbers) <= _MOST_ENTRIES:
         return str(list(numbers))
     return f"[{', '.join(map(str, numbers[:3]))}, ...]"
 

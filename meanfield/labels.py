@@ -93,7 +93,7 @@ class Labels:
             mean[time * np.arange(len(mean)) > self.band] = 0.0
         return mean
 
-    def seen(self, moments: ModalArray, time: float = 0.0) -> ModalArray:
+    def attended(self, moments: ModalArray, time: float = 0.0) -> ModalArray:
         """Moments sum_j C_ij m_j of what each label sees, (M, n); (1, n) where all see the same."""
         if self.matrix is None:
             return self.mean(moments, time)[None]

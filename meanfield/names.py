@@ -116,8 +116,8 @@ for _kind, _name in RESULT_KINDS.items():
 def _maker(place: str) -> Callable[..., Any]:
     """Return the function of that place, loaded when it is called."""
     module, name = place.split(":")
-    return lambda *given, **options: getattr(import_module(f"{_PACKAGE}.{module}"), name)(
-        *given, **options
+    return lambda *arguments, **options: getattr(import_module(f"{_PACKAGE}.{module}"), name)(
+        *arguments, **options
     )
 
 

@@ -23,14 +23,14 @@ class RenamedWarning(DeprecationWarning):
     """A name that the next release will not know."""
 
 
-def current_name(name: str, known: Collection[str]) -> str:
+def current_name(name: str, names: Collection[str]) -> str:
     """Name of today of an argument or a key, where that one is known; else the name itself.
 
     >>> current_name("replicas", ["tokens", "runs"]), current_name("replicas", ["replicas"])
     ('runs', 'replicas')
     """
     new = RENAMED.get(name, name)
-    return new if name not in known and new in known else name
+    return new if name not in names and new in names else name
 
 
 def notice(old: str, new: str) -> str:
@@ -47,7 +47,7 @@ def warned_class(name: str) -> str | None:
 
 
 def renamed(
-    values: Mapping[str, Any], known: Collection[str], where: str | None = "", level: int = 3
+    values: Mapping[str, Any], names: Collection[str], where: str | None = "", level: int = 3
 ) -> dict[str, Any]:
     """Values by their names of today, with a warning that begins with `where` for each old name.
 
@@ -56,7 +56,7 @@ def renamed(
     """
     today = {}
     for old, value in values.items():
-        new = current_name(old, known)
+        new = current_name(old, names)
         if new != old and new in values:
             raise ValueError(f"{where or ''}{old} is an old name of {new}: give {new} alone.")
         if new != old and where is not None:

@@ -18,7 +18,7 @@ def test_positions_see_integrals_to_rounding(rate, count):
     # int_0^s e^{-rate (s - s')} e^{2 i s'} ds' over the same of 1; by expm1, for s may be small.
     wave, faded = np.expm1(2j * s), np.expm1(-rate * s)
     exact = (1.0 - wave / faded) * rate / (2j + rate) if rate else wave / (2j * s)
-    np.testing.assert_allclose(labels.seen(np.exp(2j * s)[:, None])[:, 0], exact, atol=1e-13)
+    np.testing.assert_allclose(labels.attended(np.exp(2j * s)[:, None])[:, 0], exact, atol=1e-13)
     assert labels.mean(s[:, None] ** 3) == pytest.approx(0.25, rel=1e-14)
 
 
@@ -59,7 +59,7 @@ def test_frequency_labels_are_a_quadrature_without_idle_nodes():
     assert np.abs(labels.values).max() < 5.0
     # Beyond 7.5 deviations lies 1e-9 of it.
     assert labels.weights @ labels.values**6 == pytest.approx(15 * 0.5**6, rel=1e-8)
-    assert labels.seen(labels.values[:, None] ** 2) == pytest.approx(np.array([[0.25]]), rel=1e-13)
+    assert labels.attended(labels.values[:, None] ** 2) == pytest.approx(np.array([[0.25]]), rel=1e-13)
 
 
 def test_labels_are_of_problems_that_have_them():

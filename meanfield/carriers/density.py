@@ -101,12 +101,12 @@ class DensityRepresentation(Representation):
 
     def tail(self, state: State) -> float:
         """Truncation error; the mass is 1."""
-        return self._seen(state).tail
+        return self._resolution(state).tail
 
     @at_time
     def largest_step(self, time: float, state: State) -> float:
         """Courant limit: step * degree * max|v| below the stability limit of the stepper."""
-        if not (fastest := self._seen(state).fastest):
+        if not (fastest := self._resolution(state).fastest):
             return np.inf
         courant = courant_limit(self.grid.max_degree, fastest, self.problem.flow.diffusivity)
         return min(courant, self._growth_limit, self._noise_limit(state, fastest))
@@ -142,7 +142,7 @@ class DensityRepresentation(Representation):
 
     @at_time
     def failure(self, time: float, state: State) -> str | None:
-        resolution, least = self._seen(state), max(self.tolerance, TRANSFORM_NOISE)
+        resolution, least = self._resolution(state), max(self.tolerance, TRANSFORM_NOISE)
         lost = self.partition_error(state)
         if lost > least:
             return step_limits.lost_digits(lost, least)
@@ -168,12 +168,12 @@ class DensityRepresentation(Representation):
         dmu / strength on the grid. They agree where the products are resolved.
         """
         values, grid = self.grid.to_nodal(state), self.grid
-        known = grid.known(state) if isinstance(grid, AxialGrid) else slice(None)
+        resolved = grid.resolved(state) if isinstance(grid, AxialGrid) else slice(None)
         facts = {
             "tail": self.tail(state),
             "degree": float(self.grid.max_degree),
             # Of axial series without nodes where sigma has no mass.
-            "density_min": float(values[known].min(initial=np.inf)),
+            "density_min": float(values[resolved].min(initial=np.inf)),
         }
         if not isinstance(self.interaction, Interaction) or self.problem.layers is not None:
             return facts
@@ -196,7 +196,7 @@ class DensityRepresentation(Representation):
         return {"energy_rate": rate, "energy_dissipation": dissipation}
 
     @cached_property
-    def _seen(self) -> LastSeen[Resolution]:
+    def _resolution(self) -> LastSeen[Resolution]:
         return LastSeen(partial(watch, self.interaction, self.grid))
 
     @cached_property

@@ -137,8 +137,8 @@ def _between(problem: Problem, law: from_labels, labels: Labels, parts: ModalArr
     values = _samples(problem, len(labels.values)).values
     exact = law.parts(space, values)
     degree = max(space.degree_of(parts), space.degree_of(exact))
-    found = panels.interpolation(values) @ space.resize(parts, degree)
-    return float(np.abs(space.resize(exact, degree) - found).max())
+    between = panels.interpolation(values) @ space.resize(parts, degree)
+    return float(np.abs(space.resize(exact, degree) - between).max())
 
 
 def _waves(name: str, sizes: FloatArray, tolerance: float) -> int:

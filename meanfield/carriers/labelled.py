@@ -53,7 +53,7 @@ _TURN = 0.7
 _LEAVE_EARLY = 0.1
 
 
-class _Seen(NamedTuple):
+class _Resolution(NamedTuple):
     """Tail, largest speed, least value, largest moment, and errors of the mean over labels.
 
     `label_error` is that of the mean as it is taken, `sum_error` that of the plain sum.
@@ -135,18 +135,18 @@ class LabelledRepresentation(Representation):
 
     def tail(self, state: State) -> float:
         """Largest truncation error of a label."""
-        return self._seen(state).tail
+        return self._resolution(state).tail
 
     def largest_step(self, time: float, state: State) -> float:
         """Courant limit, as of a density; and a share of a turn at the largest frequency."""
-        fastest, degree = self._seen(state).fastest, self.field.grid.max_degree
+        fastest, degree = self._resolution(state).fastest, self.field.grid.max_degree
         courant = courant_limit(degree, fastest, self.problem.flow.diffusivity)
         turn = step_limits.longest(_TURN, float(np.abs(self.labels.turning).max()))
         return min(turn, self._growth_limit, courant)
 
     def adapt(self, time: float, state: State) -> LabelledRepresentation | None:
         """Twice the degree as soon as a tail becomes visible, long before it matters."""
-        resolution = self._seen(state)
+        resolution = self._resolution(state)
         leaves = (
             np.isfinite(self.labels.band) and resolution.label_error > _LEAVE_EARLY * self.tolerance
         )
@@ -172,7 +172,7 @@ class LabelledRepresentation(Representation):
         return np.append(self.problem.manifold.resize(self._frames(state), degree), state[-1])
 
     def failure(self, time: float, state: State) -> str | None:
-        resolution, least = self._seen(state), max(self.tolerance, TRANSFORM_NOISE)
+        resolution, least = self._resolution(state), max(self.tolerance, TRANSFORM_NOISE)
         lost = self.field.partition_error(self.parts(state), float(state[-1].real))
         if lost > least:
             return step_limits.lost_digits(lost, least)
@@ -194,7 +194,7 @@ class LabelledRepresentation(Representation):
 
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Tail, degree and least value, of the labels where they are worst; labels, their error."""
-        resolution = self._seen(state)
+        resolution = self._resolution(state)
         return {
             "tail": resolution.tail,
             "degree": float(self.field.grid.max_degree),
@@ -228,10 +228,10 @@ class LabelledRepresentation(Representation):
         return np.reshape(state[:-1], (len(self.labels.values), -1))
 
     @cached_property
-    def _seen(self) -> LastSeen[_Seen]:
-        return LastSeen(self._watched)
+    def _resolution(self) -> LastSeen[_Resolution]:
+        return LastSeen(self._watch)
 
-    def _watched(self, state: State) -> _Seen:
+    def _watch(self, state: State) -> _Resolution:
         """As `observables.resolution.watch`, of all labels."""
         space, grid, parts = self.problem.manifold, self.field.grid, self.parts(state)
         degree = grid.max_degree
@@ -251,7 +251,7 @@ class LabelledRepresentation(Representation):
             error = of_sum = self.field.label_error(parts)
             if np.isfinite(self.labels.band):
                 error = self.field.label_error(self._frames(state))
-            return _Seen(tail, fastest, lowest, largest, error, of_sum)
+            return _Resolution(tail, fastest, lowest, largest, error, of_sum)
 
     @cached_property
     def _growth_limit(self) -> float:

@@ -43,7 +43,7 @@ class _Averages:
         return parts[:, :0]
 
     def _seen(self, parts: ModalArray, time: float) -> ModalArray:
-        return self.labels.seen(self.interaction.relevant(parts), time)
+        return self.labels.attended(self.interaction.relevant(parts), time)
 
 
 @dataclass(frozen=True, eq=False)

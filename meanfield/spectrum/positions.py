@@ -138,10 +138,10 @@ def _on_circle(
         k = np.array([0, 1, l - 1, l, l + 1])
         zero, first, below, own, above = unit * ive(k, abs(b)) * np.exp(-1j * k * np.angle(b))
         z = zero.real + interaction.sink if interaction.normalized else 1.0
-        seen = [matrix * phases**n for n in (l - 1, l, l + 1)]
+        attended = [matrix * phases**n for n in (l - 1, l, l + 1)]
         drift = np.imag(a * first * (matrix * phases).sum(axis=1))[:, None]
-        operator += 0.5 * l * (np.conj(a) * below * seen[0] - a * above * seen[2]) / z
+        operator += 0.5 * l * (np.conj(a) * below * attended[0] - a * above * attended[2]) / z
         operator -= 1j * l * drift / z * np.eye(len(matrix))
         if interaction.normalized:
-            operator += 1j * l * drift / z**2 * own * seen[1]
+            operator += 1j * l * drift / z**2 * own * attended[1]
     return operator

@@ -92,11 +92,11 @@ class Head:
             self._check_weight()
 
     def _check_weight(self) -> None:
-        given = [name for name in ("query", "key") if getattr(self, name) != 1.0]
-        given += [name for name in ("score", "beta") if getattr(self, name) is not None]
-        if given:
+        others = [name for name in ("query", "key") if getattr(self, name) != 1.0]
+        others += [name for name in ("score", "beta") if getattr(self, name) is not None]
+        if others:
             raise ValueError(
-                f"a head has both weight and {given[0]}: weight is a(<x, y>) itself, give one of "
+                f"a head has both weight and {others[0]}: weight is a(<x, y>) itself, give one of "
                 "them."
             )
         if np.ndim(self.value):

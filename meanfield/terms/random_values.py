@@ -280,7 +280,7 @@ class RandomValues:
             _check_beside(of, beside)
             steady = [_of_its_own(head, beside) for head in beside.heads]
         unit = 1.0 if _are_discrete(layers) else self.interval
-        made, own = list[tuple[float, Attention]](), self.own_heads
+        ends, own = list[tuple[float, Attention]](), self.own_heads
         for k, speeds in enumerate(self.scale * np.diff(self.paths(d), axis=0) / self.interval, 1):
             drawn = [
                 replace(head, value=np.asarray(head.value) * speed)
@@ -289,8 +289,8 @@ class RandomValues:
             if self.score_scale is not None:
                 scores = self.score_scale * self.scores(k - 1, d)
                 drawn = [replace(h, score=each) for h, each in zip(drawn, scores, strict=True)]
-            made.append((k * unit, replace(of, heads=(*steady, *drawn), strength=1.0)))
-        return made
+            ends.append((k * unit, replace(of, heads=(*steady, *drawn), strength=1.0)))
+        return ends
 
     def drift(self, layers: Layers | None, largest: float) -> ItoDrift | None:
         """Drift of the limit of layers beside that of smooth paths, or None.

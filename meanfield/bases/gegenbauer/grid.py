@@ -53,7 +53,7 @@ class AxialGrid:
         f = np.real(coefficients)
         return np.asarray((self._tables.values[:, : len(f)] @ f) / self._tables.root)
 
-    def known(self, coefficients: ComplexArray) -> npt.NDArray[np.bool_]:
+    def resolved(self, coefficients: ComplexArray) -> npt.NDArray[np.bool_]:
         size = float(np.sqrt((np.abs(coefficients) ** 2).sum()))
         return np.asarray(self._tables.root * _RESOLVED > EPS * size)
 

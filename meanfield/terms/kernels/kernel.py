@@ -37,7 +37,7 @@ _ROUNDING = 1e-9
 
 def _of_similarities(method: Callable[..., FloatArray]) -> Callable[..., FloatArray]:
     @wraps(method)
-    def asked(self: Kernel, s: FloatArray | float) -> FloatArray:
+    def with_checks(self: Kernel, s: FloatArray | float) -> FloatArray:
         largest = np.abs(s).max(initial=0.0)
         if largest > 1.0 + _ROUNDING:
             raise ValueError(
@@ -46,8 +46,8 @@ def _of_similarities(method: Callable[..., FloatArray]) -> Callable[..., FloatAr
             )
         return method(self, s)
 
-    asked.__annotations__ = {"s": "FloatArray | float"}
-    return checked(asked)
+    with_checks.__annotations__ = {"s": "FloatArray | float"}
+    return checked(with_checks)
 
 
 def _of_degrees(method: Callable[..., FloatArray]) -> Callable[..., FloatArray]:
@@ -55,7 +55,7 @@ def _of_degrees(method: Callable[..., FloatArray]) -> Callable[..., FloatArray]:
 
     @checked
     @wraps(method)
-    def asked(self: Kernel, dimension: int, max_degree: int) -> FloatArray:
+    def with_checks(self: Kernel, dimension: int, max_degree: int) -> FloatArray:
         at_least(1, dimension=dimension)
         at_least(0, max_degree=max_degree)
         at_most(LARGEST_DEGREE, max_degree=max_degree)
@@ -63,10 +63,10 @@ def _of_degrees(method: Callable[..., FloatArray]) -> Callable[..., FloatArray]:
             return method(self, dimension, max_degree)
         return np.array(kept(self, dimension, max_degree))
 
-    return asked
+    return with_checks
 
 
-_ASKED = {
+_CHECKS = {
     "attention": _of_similarities,
     "potential": _of_similarities,
     "attention_multipliers": _of_degrees,
@@ -93,7 +93,7 @@ class Kernel(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        for name, signature in _ASKED.items():
+        for name, signature in _CHECKS.items():
             if name in vars(cls):
                 setattr(cls, name, signature(vars(cls)[name]))
 
