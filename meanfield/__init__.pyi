@@ -40,6 +40,7 @@ from meanfield.papers.contraction import contraction_rates
 from meanfield.papers.critical_points import critical_points, single_cluster_proof
 from meanfield.papers.equiangular import equiangular_beta, equiangular_cosine, equiangular_time
 from meanfield.papers.hardmax_paths import hardmax
+from meanfield.papers.kuramoto import synchronised_order
 from meanfield.papers.lifetimes import closest_pair_survival, polygon_lifetime
 from meanfield.papers.limit_shapes import LimitShape, limit_shape
 from meanfield.papers.merging import RandomHead, merging_diagram
@@ -58,11 +59,7 @@ from meanfield.schemes.layers import Layers
 from meanfield.spaces import Axial, Circle, Euclidean, Sphere
 from meanfield.spectrum.cluster_counts import mean_clusters, tokens_for_dominance
 from meanfield.spectrum.cluster_rates import cluster_rates
-from meanfield.spectrum.kuramoto import (
-    critical_widths,
-    incoherence_growth_rates,
-    synchronised_order,
-)
+from meanfield.spectrum.incoherence import critical_widths, incoherence_growth_rates
 from meanfield.spectrum.linear_operator import LinearOperator, linear_operator
 from meanfield.spectrum.positions import PositionModes, position_modes
 from meanfield.spectrum.stability import (

@@ -114,13 +114,7 @@ class Measure:
 
     @cached_property
     def cells(self) -> PanelImages | RectangleImages:
-        """Images of the label cells of characteristics.
-
-        Raises
-        ------
-        ValueError
-            Of points that are nothing else.
-        """
+        """Images of the label cells of characteristics; points that are nothing else have none."""
         if not self.cell_order:
             raise ValueError(
                 f"{len(self.points)} points have no density. Give width=, the angle in radians "
@@ -171,13 +165,7 @@ class Measure:
 
     @checked
     def moments(self, max_degree: int) -> ModalArray:
-        """Moments int conj(Y_l) dmu up to `max_degree`, in the manifold's layout.
-
-        Raises
-        ------
-        ValueError
-            If max_degree is negative or above 1,048,576, here and of densities.
-        """
+        """Moments int conj(Y_l) dmu up to `max_degree`, in the manifold's layout."""
         _check_degree(max_degree)
         return self.manifold.moments(self.points, self.weights, max_degree)
 

@@ -59,7 +59,8 @@ def test_frequency_labels_are_a_quadrature_without_idle_nodes():
     assert np.abs(labels.values).max() < 5.0
     # Beyond 7.5 deviations lies 1e-9 of it.
     assert labels.weights @ labels.values**6 == pytest.approx(15 * 0.5**6, rel=1e-8)
-    assert labels.attended(labels.values[:, None] ** 2) == pytest.approx(np.array([[0.25]]), rel=1e-13)
+    mean = labels.attended(labels.values[:, None] ** 2)
+    assert mean == pytest.approx(np.array([[0.25]]), rel=1e-13)
 
 
 def test_labels_are_of_problems_that_have_them():

@@ -17,7 +17,7 @@ from meanfield.problem import Problem
 from meanfield.problem_facts import problem_attributes
 from meanfield.results.report import Report, facts, flow_facts, table
 from meanfield.spaces import MANIFOLDS
-from meanfield.spectrum.kuramoto import critical_widths, incoherence_growth_rates
+from meanfield.spectrum.incoherence import critical_widths, incoherence_growth_rates
 from meanfield.spectrum.linear_operator import LinearOperator, linear_operator
 from meanfield.spectrum.positions import position_modes
 from meanfield.spectrum.stability import (

@@ -9,9 +9,9 @@ import numpy as np
 from meanfield.problem_facts import problem_attributes
 from meanfield.results.report import Report, facts, flow_facts, table
 from meanfield.spectrum.time_units import paper_time_factor
-from meanfield.spectrum.token_prediction import TokenPrediction
 from meanfield.studies.count_law import CountLaw
 from meanfield.studies.prediction import ClusterPrediction
+from meanfield.studies.token_prediction import TokenPrediction
 
 _MOST_ROWS = 30
 _LEGEND = "+-: one standard error of the samples."

@@ -129,7 +129,7 @@ def growth_rate_max(problem: Problem) -> float:
     """
     problem.check_rates()
     if problem.frequencies is not None:
-        from meanfield.spectrum.kuramoto import incoherence_growth_rates
+        from meanfield.spectrum.incoherence import incoherence_growth_rates
 
         rates = incoherence_growth_rates(problem)[1:].real
         rates = rates[np.isfinite(rates)]

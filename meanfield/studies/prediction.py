@@ -42,7 +42,6 @@ from meanfield.spectrum.stability import (
     growth_rates,
     onset_time,
 )
-from meanfield.spectrum.token_prediction import TokenPrediction, predict_positions
 from meanfield.studies.corrected_law import (
     corrected_clusters,
     counting_time,
@@ -51,6 +50,7 @@ from meanfield.studies.corrected_law import (
 from meanfield.studies.count_law import CountLaw, law_of
 from meanfield.studies.merge_times import LATEST, MergeTimes, next_merges
 from meanfield.studies.study import as_problem
+from meanfield.studies.token_prediction import TokenPrediction, predict_positions
 
 Progress = Callable[[Iterable[IntArray], int, str], Iterable[IntArray]]
 

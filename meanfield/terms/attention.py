@@ -295,13 +295,7 @@ class Attention:
         return replace(self, mask="none", alibi_rate=None, rotary=None)
 
     def matrices(self, d: int) -> tuple[HeadMatrices, ...]:
-        """Scores and values of the heads for tokens in R^d.
-
-        Raises
-        ------
-        ValueError
-            If a matrix does not fit.
-        """
+        """Scores and values of the heads for tokens in R^d, which they must fit."""
         return _matrices(self, d)
 
     def sharpness(self, d: int) -> float:

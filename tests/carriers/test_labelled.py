@@ -14,8 +14,8 @@ from meanfield.carriers import Options
 from meanfield.carriers.label_counts import enough_labels, resolving_labels
 from meanfield.measures import LabelledDensity
 from meanfield.papers.causal import causal_poisson
+from meanfield.papers.kuramoto import ott_antonsen_order
 from meanfield.simulation import Evolution, evolve
-from meanfield.spectrum.kuramoto import ott_antonsen_order
 
 
 def causal(beta: float, **options: object) -> mf.Attention:

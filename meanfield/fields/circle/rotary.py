@@ -38,9 +38,9 @@ class CircleRotary:
 
     def fields(self, parts: ModalArray, time: float) -> list[HeadsField]:
         """Field at each label, of densities (M, degree + 1)."""
-        of, seen = self.interaction, self.labels.seen
+        of, attended = self.interaction, self.labels.attended
         k, turns, sources = self._turned(parts)
-        sums = [turns * seen(each) for each in sources]
+        sums = [turns * attended(each) for each in sources]
         by_head = [self._head(number, k, *sums) for number in range(len(of.heads))]
         return [HeadsField(of.manifold, fields) for fields in zip(*by_head, strict=True)]
 

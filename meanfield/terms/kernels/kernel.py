@@ -158,9 +158,6 @@ class Kernel(ABC):
 
         With `of_points` |l w_l N_l|, N_l the number of harmonics, which one point has as moments.
         Degrees below 2,048 may be missing in between; above, 64 or more in a row end the search.
-
-        ValueError if the multipliers have not decayed by degree 1,048,576: the kernel is not
-        smooth.
         """
         at_least(1, dimension=dimension)
         return _degree(self, dimension, tolerance, of_points)
