@@ -238,20 +238,14 @@ def test_a_wrong_product_is_refused(over, message, config, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("over", "options", "message"),
     [
-        (
-            "problem.beta=1:2:3",
-            (),
-            "holds a sweep: use --overwrite to replace it or --resume to go on",
-        ),
+        ("problem.beta=1:2:3", (),
+         "holds a sweep: use --overwrite to replace it or --resume to go on"),
         ("problem.beta=1:3:3", ("--resume",), "--over problem.beta has other values than that"),
         ("problem.strength=1,2", ("--resume",), "--over problem.strength is not problem.beta"),
-        (
-            "problem.beta=1:2:3",
-            ("--resume", "--set", "time.end=3"),
-            "[time] end differs from that of",
-        ),
+        ("problem.beta=1:2:3", ("--resume", "--set", "time.end=3"),
+         "[time] end differs from that of"),
     ],
-)
+)  # fmt: skip
 def test_another_sweep_is_neither_replaced_nor_continued(
     over, options, message, config, tmp_path, capsys
 ):

@@ -199,11 +199,8 @@ def test_mutated_files_give_one_line_or_a_decoder(tmp_path, of_folder):
         ({"rope_scaling": {"factor": 4.0}}, None, "factor is 4.0, known: .1.0, 0.0"),
         ({"rope_scaling": {"type": "linear", "rope_type": None, "factor": 4}}, None, "is 'linear'"),
         ({"rope_parameters": {"full_attention": {"rope_type": "yarn"}}}, None, "is {'full_att"),
-        (
-            {"rope_parameters": {"rope_type": "default"}, "rope_scaling": {"type": "yarn"}},
-            None,
-            "rope_type is 'yarn'",
-        ),
+        ({"rope_parameters": {"rope_type": "default"}, "rope_scaling": {"type": "yarn"}}, None,
+         "rope_type is 'yarn'"),
         ({"partial_rotary_factor": 0.5}, None, "partial_rotary_factor is 0.5"),
         ({"num_key_value_heads": 3}, None, "4 heads of 8 numbers with 3 heads of keys"),
         ({"head_dim": 7}, None, "4 heads of 7 numbers"),
@@ -220,7 +217,7 @@ def test_mutated_files_give_one_line_or_a_decoder(tmp_path, of_folder):
         ({"hidden_size": "x" * 999}, None, "hidden_size is 'xxx.*, expected a positive whole"),
         ({}, "model.norm.weight", "model.norm.weight. holds numbers that are not finite"),
     ],
-)
+)  # fmt: skip
 def test_settings_of_another_model_are_refused(tmp_path, settings, change, reason):
     """Models of another kind, missing or further arrays, other shapes, weights without value."""
     arrays = random_arrays()

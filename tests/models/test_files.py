@@ -106,15 +106,12 @@ _WORD = "embeddings.word_embeddings.weight"
         ({"layer_norm_eps": -1.0}, None, "layer_norm_eps is -1.0"),
         ({"vocab_size": 20}, None, "config.json says"),
         ({}, lambda arrays: _without(arrays, "query"), "has no encoder.layer.0.attention.self"),
-        (
-            {},
-            lambda arrays: _without(_without(arrays, "query"), "intermediate"),
-            r"query.weight, .*query.bias, .*intermediate.dense.weight, .*: is it a bert encoder\?",
-        ),
+        ({}, lambda arrays: _without(_without(arrays, "query"), "intermediate"),
+         r"query.weight, .*query.bias, .*intermediate.dense.weight, .*: is it a bert encoder\?"),
         ({"num_hidden_layers": 100}, None, r"has no (\S+, ){19}\S+ and \d+ more: is it a bert"),
         ({}, lambda arrays: _bad(arrays, _WORD, np.nan), "not finite"),
     ],
-)
+)  # fmt: skip
 def test_arrays_that_do_not_fit_together_are_refused(tmp_path, settings, change, reason):
     """Settings of another model, missing arrays, other shapes, weights that are no numbers."""
     arrays = write_encoder(tmp_path, **settings)

@@ -46,16 +46,12 @@ def test_pipe_is_read(tmp_path):
         pytest.param(b"a = " + b"9" * 5000, "not valid TOML: Exceeds the limit", id="digits"),
         pytest.param(b"a = " + b"[" * 100_000, "not valid TOML: it nests too deeply", id="nested"),
         pytest.param(b"#" * (2**22 + 1), "larger than 4 MiB", id="huge"),
-        pytest.param(
-            b"a" + b".a" * 20000 + b" = 1",
-            "not valid TOML: it holds a key of more than 32 parts",
-            id="dotted",
-        ),
-        pytest.param(
-            b"x = {" + b"'a b' ." * 40 + b"a = 1}", "a key of more than 32 parts", id="quoted"
-        ),
+        pytest.param(b"a" + b".a" * 20000 + b" = 1",
+                     "not valid TOML: it holds a key of more than 32 parts", id="dotted"),
+        pytest.param(b"x = {" + b"'a b' ." * 40 + b"a = 1}", "a key of more than 32 parts",
+                     id="quoted"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_document_is_refused(tmp_path, content, message):
     """The user would see a traceback of the parser, or wait for ever."""
     refused(message, read_document, written(tmp_path, content), error=ConfigError)

@@ -47,12 +47,10 @@ def test_text_is_the_effective_run_file(path, tmp_path):
         (["time.unit=paper", "problem.normalized=false"], np.linspace(0, 3, 4) * np.exp(4.0)),
         (["time.save=[0.5, 2]"], [0.5, 2.0]),
         (["time.spacing=log", "time.first=0.003"], [0.003, 0.03, 0.3, 3.0]),
-        (
-            ["time.spacing=log", "time.first=1e-300", "time.end=1e300"],
-            [1e-300, 1e-100, 1e100, 1e300],
-        ),
+        (["time.spacing=log", "time.first=1e-300", "time.end=1e300"],
+         [1e-300, 1e-100, 1e100, 1e300]),
     ],
-)
+)  # fmt: skip
 def test_times_are_in_scaled_time(path, overrides, expected):
     """The run would save at other times than asked for."""
     assert load(path, *overrides).times == pytest.approx(np.asarray(expected), rel=1e-13, abs=0)

@@ -24,10 +24,8 @@ MISTAKES = [
     ("initial.modes=[[3, 0, 0.9]]", "density is negative: -1.381 at ["),
     ("initial.modes=[[3000, 0, 0.1]]", "modes holds degree 3000, expected at most 2047."),
     ("representation.max_degree=5000", "max_degree = 5000 must be at most 2047 on the sphere."),
-    (
-        "representation.max_degree=20",
-        "max_degree = 20 is below degree 25 of the kernel: set it to 25",
-    ),
+    ("representation.max_degree=20",
+     "max_degree = 20 is below degree 25 of the kernel: set it to 25"),
     (VMF.format(3, 0.3), "mean = 0.3 must be a vector [x, y, z] on the sphere."),
     (VMF.format(3, [0, 1]), "must be a vector [x, y, z] on the sphere"),
     (VMF.format(3, [0, 0, 0]), "mean = (0.0, 0.0, 0.0) must be a vector [x, y, z], not zero"),
@@ -35,7 +33,7 @@ MISTAKES = [
     (ATOMS.format("angles=[0.1]"), "atoms on the sphere are given by points = [...] alone."),
     (ATOMS.format("points=[[0, 0, 0]]"), "point 0 is [0.0, 0.0, 0.0], expected a finite vector"),
     (ATOMS.format("points=[[0, 0, 1]], weights=[0.5]"), "weights sum to 0.5, expected 1"),
-]
+]  # fmt: skip
 
 
 @pytest.fixture

@@ -85,16 +85,13 @@ KERNEL = mf.Attention([mf.Head(query=[1.0, 2.0])], beta=3.0, strength=2.0)
     ("first", "flow", "later"),
     [
         (mf.exponential(2.0), mf.SA, [mf.Stage(0.3), *GIVEN.stages[1:]]),
-        (
-            KERNEL,
-            KERNEL.flow,
-            [mf.Stage(0.1), mf.Stage(kernel=mf.linear(), flow=mf.Flow(True, 0.5))],
-        ),
+        (KERNEL, KERNEL.flow,
+         [mf.Stage(0.1), mf.Stage(kernel=mf.linear(), flow=mf.Flow(True, 0.5))]),
         (MASKED, MASKED.flow, [mf.Stage(1.0), mf.Stage(2.0, mf.Attention(beta=3.0)), mf.Stage()]),
         (mf.zonal(multipliers=[1.0, 0.5]), mf.SA, [mf.Stage(1.0), mf.Stage(flow=mf.USA)]),
         (mf.zonal(multipliers=[1.0, 0.5]), mf.USA, [mf.Stage(1.0), mf.Stage(kernel=MASKED)]),
     ],
-)
+)  # fmt: skip
 def test_problem_of_python_is_read_again_from_what_is_written(path, first, flow, later):
     """Files of runs made in Python would tell of another problem."""
     import tomli_w
@@ -121,11 +118,9 @@ MISTAKES = [
     ("stages=[{end=1}, {drift=3}]", "[[stages]] 2 drift = 3 must be a table."),
     ("stages=[{end=1}, {strength=0}]", "[[stages]] 2 [problem] strength must be finite and not 0"),
     ("stages=[{end=1}, {normalized=false, beta=1e4}]", "vanishes beside that of the stage of the"),
-    (
-        "time.unit=growth",
-        "[time] this rests on parameters that never change, and the problem has 3",
-    ),
-]
+    ("time.unit=growth",
+     "[time] this rests on parameters that never change, and the problem has 3"),
+]  # fmt: skip
 
 
 @together(("change", "message"), MISTAKES)
@@ -197,10 +192,8 @@ def test_stacked_weights_are_stages_of_one_layer(path, weights):
 
 
 WEIGHTS_MISTAKES = [
-    (
-        ["heads=[{value='stack.npz:two'}]"],
-        "[feed_forward] input holds 3 layers and [[heads]] 1 val",
-    ),
+    (["heads=[{value='stack.npz:two'}]"],
+     "[feed_forward] input holds 3 layers and [[heads]] 1 val"),
     (["layers.count=4"], "[layers] count = 4, and [[heads]] 1 value holds 3 layers: leave count"),
     (["stages=[{}]"], "[[heads]] 1 value holds weights of 3 layers, each of which is a stage"),
     (["layers.step=0"], "has shape (3, 4, 4), expected (), (d,) or (k, d)."),
@@ -209,15 +202,11 @@ WEIGHTS_MISTAKES = [
     (["heads=", "feed_forward="], "[time] end is missing: give it, or count to the layers."),
     (["time.end=2.5"], "[time] end = 2.5 must be a whole number of layers."),
     (["time.save=[0.5]"], "[time] save holds 0.5, expected whole numbers of layers."),
-    (
-        ["heads=", "feed_forward=", "layers.count=3", "stages=[{end=0.5}, {}]"],
-        "[[stages]] stage 1 ends at 0.5, expected a whole number of layers.",
-    ),
-    (
-        ["heads=", "feed_forward=", "layers.count=3", "stages=[{end=3}, {}]"],
-        "[[stages]] stage 1 ends at 3, expected an end before the last of 3 layers.",
-    ),
-]
+    (["heads=", "feed_forward=", "layers.count=3", "stages=[{end=0.5}, {}]"],
+     "[[stages]] stage 1 ends at 0.5, expected a whole number of layers."),
+    (["heads=", "feed_forward=", "layers.count=3", "stages=[{end=3}, {}]"],
+     "[[stages]] stage 1 ends at 3, expected an end before the last of 3 layers."),
+]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -140,13 +140,11 @@ def test_what_cannot_be_drawn_or_stepped_is_refused():
         ({"times": (float("nan"),)}, "times must be positive multiples of the onset time"),
         ({"times": (2.0, 1.0)}, "times must be increasing"),
         ({"times": (1.0, 1e300)}, "times must be at most .* onset times, got 1e.300"),
-        (
-            {"representation": "atoms"},
-            "representation 'atoms' is not known. Known: density, particles",
-        ),
+        ({"representation": "atoms"},
+         "representation 'atoms' is not known. Known: density, particles"),
         ({"seed": -1}, "seed must not be negative"),
     ],
-)
+)  # fmt: skip
 def test_options_out_of_range_are_refused(options, message):
     """A mistake would surface later, or not at all."""
     refused(message, EnsembleOptions, **options)
