@@ -7,9 +7,10 @@ import pytest
 from oracles import gauss_nodes
 from parameters import each
 from scipy.spatial.transform import Rotation
+from snapshots import snapshots
 
 import meanfield as mf
-from meanfield.carriers import Options, density, particles, represent
+from meanfield.carriers import density, particles
 from meanfield.fields.mean_field import interaction
 from meanfield.terms.kernels import KERNELS
 from meanfield.trajectory import trajectory
@@ -60,8 +61,7 @@ def test_mass_of_particles_is_one(name, flow, count, verified):
     rng = np.random.default_rng(0)
     law = mf.from_points(SPACES[name].random_points(count, rng), rng.dirichlet(np.ones(count)))
     problem = mf.Problem(SPACES[name], mf.exponential(5.0), FLOWS[flow], law)
-    carrier = represent(problem, Options(name="particles"))
-    for snapshot in trajectory(problem, carrier, [0.0, 5.0], tolerance=1e-8):
+    for snapshot in snapshots(problem, [0.0, 5.0], 1e-8, name="particles"):
         verified("invariants", f"mass of particles, {name}", snapshot.moments[0] - 1.0, 1e-14)
 
 
@@ -153,9 +153,8 @@ def moments_along(beta: float, flow: str, law: mf.Law) -> np.ndarray:
     """Moments, as users see them (4, 2, L + 1, L + 1), over 1.2 e-folds."""
     problem = mf.Problem(SPHERE, mf.exponential(beta), FLOWS[flow], law)
     times = np.linspace(0.0, 1.2 / max(abs(mf.growth_rates(problem))), 4)
-    carrier = represent(problem, Options(tolerance=1e-9))
-    stream = trajectory(problem, carrier, times, tolerance=1e-9)
-    return np.array([SPHERE.unpacked(snapshot.moments) for snapshot in stream])
+    passed = snapshots(problem, times, 1e-9, "auto")
+    return np.array([SPHERE.unpacked(snapshot.moments) for snapshot in passed])
 
 
 # Name: modes, and whether a coefficient (sine, l, m) is allowed by the symmetry.
@@ -191,9 +190,8 @@ def test_symmetry_of_tokens_is_preserved(flow, fold, verified):
     first = SPHERE.random_points(10, np.random.default_rng(fold))
     law = mf.from_points(np.concatenate([turn.apply(first) for turn in turns]))
     problem = mf.Problem(SPHERE, mf.exponential(5.0), FLOWS[flow], law)
-    carrier = represent(problem, Options(name="particles", tolerance=1e-9))
     times = [2.5 / max(abs(mf.growth_rates(problem)))]
-    (last,) = trajectory(problem, carrier, times, tolerance=1e-9)
+    (last,) = snapshots(problem, times, 1e-9, name="particles")
     result = last.measure.points.reshape(fold, 10, 3)
     for turn, points in zip(turns, result, strict=True):
         what = "k-fold symmetry of tokens about a generic axis, sphere"

@@ -5,12 +5,12 @@ import pytest
 from oracles import gauss_nodes, harmonics, plain_field
 from parameters import each
 from scipy.special import ive
+from snapshots import snapshots
 
 import meanfield as mf
-from meanfield.carriers import DensityRepresentation, Options, particles, represent
+from meanfield.carriers import DensityRepresentation, particles
 from meanfield.observables import interaction_energy
 from meanfield.terms.kernels import KERNELS
-from meanfield.trajectory import trajectory
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 SPACES = {"circle": CIRCLE, "sphere": SPHERE}
@@ -162,8 +162,7 @@ def test_energy_is_monotone_along_a_density_run(name, flow, beta, verified):
     """Attraction never lowers it, repulsion never raises it; its rate is the dissipation."""
     problem = posed(name, beta, FLOWS[flow])
     until = 1.2 / max(abs(mf.growth_rates(problem)))
-    carrier = represent(problem, Options(name="density"))
-    run = list(trajectory(problem, carrier, np.linspace(0.0, until, 9), tolerance=1e-10))
+    run = snapshots(problem, np.linspace(0.0, until, 9), 1e-10)
     energies = np.array([interaction_energy(problem, s.moments) for s in run])
     change = np.diff(energies) * np.sign(problem.flow.strength * in_potential_units(problem))
     what = f"energy never goes the wrong way, density, {name}"
@@ -180,8 +179,7 @@ def test_energy_is_monotone_along_a_particle_run(name, flow, count, verified):
     """From 50 or 900 tokens into clusters, pair sums and moments."""
     points = SPACES[name].random_points(count, np.random.default_rng(5))
     problem = posed(name, 9.0, FLOWS[flow], mf.from_points(points))
-    carrier = represent(problem, Options(name="particles"))
-    run = trajectory(problem, carrier, np.linspace(0.0, 30.0, 16), tolerance=1e-10)
+    run = snapshots(problem, np.linspace(0.0, 30.0, 16), 1e-10, name="particles")
     energies = [interaction_energy(problem, snapshot.moments) for snapshot in run]
     change = np.diff(energies) * np.sign(problem.flow.strength)
     # The tolerance of the run, 1e-10, shows when nothing moves any more.
@@ -200,8 +198,7 @@ def test_slope_of_the_energy_is_the_dissipation(name, flow, kind, verified):
     problem = posed(name, 5.0, FLOWS[flow], law)
     h = 0.04
     times = 1.0 + h * np.arange(-4, 5)
-    carrier = represent(problem, Options(name=kind, tolerance=1e-13))
-    run = list(trajectory(problem, carrier, times, tolerance=1e-13))
+    run = snapshots(problem, times, 1e-13, name=kind)
     observed = np.array([interaction_energy(problem, s.moments) for s in run])
     e = in_potential_units(problem) * observed
     odd = (e[5:] - e[3::-1]) / h

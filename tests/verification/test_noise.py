@@ -6,13 +6,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from parameters import each
+from snapshots import snapshots
 
 import meanfield as mf
-from meanfield.carriers import Options, density, represent
+from meanfield.carriers import density
 from meanfield.observables import free_energy
 from meanfield.spaces.manifold import laplacian_eigenvalues
 from meanfield.terms.kernels import KERNELS
-from meanfield.trajectory import trajectory
 
 MANIFOLDS = {"circle": mf.Circle(), "sphere": mf.Sphere()}
 FLOWS = {"USA": (False, 1.0), "SA": (True, 1.0), "repulsive": (False, -1.0), "rSA": (True, -1.0)}
@@ -33,11 +33,6 @@ def posed(
     noisy = mf.Flow(normalized, strength, diffusivity)
     start = BUMPS[name] if law is None else law
     return mf.Problem(MANIFOLDS[name], KERNELS["exponential"](beta), noisy, start)
-
-
-def snapshots(problem: mf.Problem, times: list[float], tolerance: float = 1e-12) -> list:
-    carrier = represent(problem, Options("density", tolerance=tolerance))
-    return list(trajectory(problem, carrier, times, tolerance=tolerance))
 
 
 def every_mode(name: str, degree: int, size: float) -> mf.Law:

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.special import ive
+from snapshots import snapshots
 
 import meanfield as mf
 from meanfield.carriers import Options, represent
 from meanfield.observables import free_energy
 from meanfield.stationary.states import stationary_state
 from meanfield.terms.kernels import KERNELS
-from meanfield.trajectory import trajectory
 
 CIRCLE = mf.Circle()
 # Matrices this small are multiplied on one thread.
@@ -69,11 +69,6 @@ def fourier_code(
     return rhs
 
 
-def run(problem: mf.Problem, times: list[float], tolerance: float) -> list:
-    carrier = represent(problem, Options("density", tolerance=tolerance))
-    return list(trajectory(problem, carrier, times, tolerance=tolerance))
-
-
 def posed(beta: float, flow: str, diffusivity: float) -> mf.Problem:
     normalized, strength = FLOWS[flow]
     noisy = mf.Flow(normalized, strength, diffusivity)
@@ -94,12 +89,12 @@ def test_density_follows_an_independent_code(beta, flow, diffusivity, until, ver
     # The oracle is resolved, and the solution has moved.
     assert np.abs(own.y[-3:, -1]).max() < 1e-12
     assert np.abs(own.y[:, -1] - start).max() > 0.05
-    result = run(posed(beta, flow, diffusivity), times, 1e-12)
+    result = snapshots(posed(beta, flow, diffusivity), times, 1e-12)
     for snapshot, expected in zip(result, own.y.T, strict=True):
         moments = CIRCLE.resize(snapshot.measure.coefficients, MODES)
         what = "density with diffusion against a Fourier code of its own, circle"
         verified("independent methods", what, moments - expected, 2e-11)
-    crude = run(posed(beta, flow, diffusivity), times, 1e-8)[-1].measure.coefficients
+    crude = snapshots(posed(beta, flow, diffusivity), times, 1e-8)[-1].measure.coefficients
     np.testing.assert_allclose(CIRCLE.resize(crude, MODES), own.y[:, -1], rtol=0, atol=1e-7)
 
 
@@ -122,7 +117,7 @@ def test_right_hand_side_is_that_of_the_independent_code(beta, flow, diffusivity
 def test_free_energy_falls_by_its_dissipation(beta, flow, diffusivity, verified):
     """dF/dt = -int |D grad log f - v|^2 dmu, differences in time against sums over nodes."""
     problem, middle, h = posed(beta, flow, diffusivity), 3.0, 0.2
-    passed = run(problem, list(middle + h * np.arange(-4, 5)), 1e-12)
+    passed = snapshots(problem, list(middle + h * np.arange(-4, 5)), 1e-12)
     values = [free_energy(problem, s.measure, s.moments) for s in passed]
     slope = np.array([3, -32, 168, -672, 0, 672, -168, 32, -3]) @ values / (840 * h)
     c = CIRCLE.resize(passed[4].measure.coefficients, MODES)
@@ -153,7 +148,7 @@ def test_runs_end_in_the_stationary_states_of_newtons_method(beta, normalized, s
     state = stationary_state(problem)
     rotation, leading = (result.rate for result in state.growth_rates(2))
     assert abs(rotation) < 1e-11 and leading < -1e-3
-    end = run(problem, [26.0 / -leading], 1e-8)[0].measure.moments(MODES)
+    end = snapshots(problem, [26.0 / -leading], 1e-8)[0].measure.moments(MODES)
     what = "runs end in the stationary states of Newton's method, circle"
     verified("independent methods", what, end - state.density().moments(MODES), 1e-11)
     assert 0.4 < abs(end[1]) < 0.97
@@ -168,7 +163,7 @@ def test_stationary_states_are_approached_at_the_leading_rate(beta, normalized, 
     mixed = 0.99 * settled.moments(MODES) + 0.01 * other.moments(MODES)
     leading = state.growth_rates(2)[1].rate
     problem = ordered(beta, normalized, share, mf.from_density(mixed))
-    first, last = run(problem, [-8.0 / leading, -10.0 / leading], 1e-12)
+    first, last = snapshots(problem, [-8.0 / leading, -10.0 / leading], 1e-12)
     left = [np.abs(s.measure.moments(MODES) - settled.moments(MODES)).max() for s in (first, last)]
     fitted = np.log(left[1] / left[0]) / (last.time - first.time)
     # The next eigenvalue is more than twice this one: e^{-9}, over two e-folds.
@@ -182,7 +177,7 @@ def test_noisy_kuramoto_settles_at_its_order_parameter(verified):
     diffusivity = 0.3
     law = mf.from_density([1.0, 0.2j, 0.1])
     problem = mf.Problem(CIRCLE, mf.linear(), mf.Flow("none", diffusivity=diffusivity), law)
-    end = run(problem, [80.0], 1e-9)[0].measure.coefficients
+    end = snapshots(problem, [80.0], 1e-9)[0].measure.coefficients
     r = abs(end[1])
     assert r == pytest.approx(ive(1, r / diffusivity) / ive(0, r / diffusivity), rel=1e-11)
     k = np.arange(8)
@@ -197,5 +192,5 @@ def test_weak_attraction_settles_at_uniform():
     """Above every transition nothing is left of any law."""
     law = mf.von_mises_fisher(20.0, mean=1.0)
     problem = mf.Problem(CIRCLE, mf.exponential(5.0), mf.Flow(True, 1.0, 0.3), law)
-    end = run(problem, [400.0], 1e-10)[0].measure.coefficients
+    end = snapshots(problem, [400.0], 1e-10)[0].measure.coefficients
     assert np.abs(end[1:]).max() < 1e-15

@@ -5,11 +5,11 @@ import pytest
 from oracles import gauss_nodes, harmonics
 from parameters import each
 from scipy.spatial.transform import Rotation
+from snapshots import snapshots
 
 import meanfield as mf
-from meanfield.carriers import Options, particles, represent
+from meanfield.carriers import particles
 from meanfield.terms.kernels import KERNELS
-from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()
 FLOWS = {"USA": mf.USA, "SA": mf.SA, "repulsive": mf.Flow(True, -1.0)}
@@ -24,8 +24,7 @@ BUMPS = [(0.5, [0.3, 0.2, 0.9], 1.0), (0.3, [-0.5, 0.8, 0.1], 2.0), (0.2, [0.1, 
 def ends(beta: float, flow: str, law: mf.Law, tolerance: float) -> list:
     problem = mf.Problem(SPHERE, KERNELS["exponential"](beta), FLOWS[flow], law)
     until = 1.0 / np.abs(mf.growth_rates(problem)).max()
-    carrier = represent(problem, Options(tolerance=tolerance))
-    return list(trajectory(problem, carrier, [0.0, until], tolerance=tolerance))
+    return snapshots(problem, [0.0, until], tolerance, "auto")
 
 
 def bumps(move: np.ndarray) -> mf.Law:

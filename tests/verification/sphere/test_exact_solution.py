@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from exact_solutions import hyperbolic_poisson_moments, hyperbolic_poisson_radius
 from oracles import harmonics
+from snapshots import snapshots
 
 import meanfield as mf
-from meanfield.carriers import Options, density, represent
-from meanfield.trajectory import trajectory
+from meanfield.carriers import density
 
 SPHERE = mf.Sphere()
 FLOWS = {"USA": mf.USA, "SA": mf.SA}
@@ -43,8 +43,7 @@ def test_moments_follow_the_radius(what, flow, axis, start, times, tolerance, al
     """Every moment to degree 8, along any axis, USA and SA; the requirement is 1e-8."""
     flow = BACKWARDS if what == "repulsion" else FLOWS[flow]
     problem = problem_from(start, AXES[axis], flow)
-    carrier = represent(problem, Options(name="density", tolerance=tolerance))
-    for snapshot in trajectory(problem, carrier, times, tolerance=tolerance):
+    for snapshot in snapshots(problem, times, tolerance):
         radius = float(hyperbolic_poisson_radius(snapshot.time, start, flow.strength))
         error = snapshot.moments - poisson(radius, AXES[axis], 8)
         verified("exact solutions", f"hyperbolic Poisson density, sphere, {what}", error, allowed)

@@ -13,11 +13,11 @@ import pytest
 from oracles import gauss_nodes, harmonics
 from scipy.integrate import solve_ivp
 from scipy.special import ive
+from snapshots import snapshots
 
 import meanfield as mf
-from meanfield.carriers import DensityRepresentation, Options, particles, represent
+from meanfield.carriers import DensityRepresentation, particles
 from meanfield.schemes import runge_kutta
-from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()
 AXIS = np.array([0.48, -0.6, -0.64])
@@ -86,8 +86,7 @@ def test_density_equals_carried_quadrature(normalized, beta, end, verified):
     """All m_lm up to degree 8 about a generic axis, from the start to where clusters form."""
     problem = problem_of(beta, normalized)
     times = end * np.array([0.5, 1.0]) / mf.growth_rates(problem).max()
-    carrier = represent(problem, Options(tolerance=1e-13))
-    run = list(trajectory(problem, carrier, times, tolerance=1e-13))
+    run = snapshots(problem, times, 1e-13, "auto")
     profile = carried_moments(beta, normalized, times, 256)
     turned = harmonics(AXIS[None], 8)[0].conj()
     expected = np.array([SPHERE.convolve(row, turned) for row in profile])

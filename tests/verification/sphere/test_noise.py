@@ -7,14 +7,13 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 from scipy.special import eval_legendre, spherical_in
+from snapshots import snapshots
 
 import meanfield as mf
-from meanfield.carriers import Options, represent
 from meanfield.fields.mean_field import interaction
 from meanfield.observables import free_energy
 from meanfield.stationary.states import stationary_state
 from meanfield.terms.kernels import KERNELS
-from meanfield.trajectory import trajectory
 
 SPHERE = mf.Sphere()
 MODES = 30
@@ -74,11 +73,6 @@ def about(axis: np.ndarray) -> mf.Law:
     return mf.mixture([(mass, side * axis, kappa) for mass, side, kappa in TWO])
 
 
-def run(problem: mf.Problem, times: list[float], tolerance: float) -> list:
-    carrier = represent(problem, Options("density", tolerance=tolerance))
-    return list(trajectory(problem, carrier, times, tolerance=tolerance))
-
-
 def posed(beta: float, flow: str, diffusivity: float, law: mf.Law) -> mf.Problem:
     normalized, strength = FLOWS[flow]
     noisy = mf.Flow(normalized, strength, diffusivity)
@@ -105,7 +99,7 @@ def test_axisymmetric_density_follows_an_independent_code(
     own = solve_ivp(code, (0.0, until), start, "DOP853", [until], **steps).y[:, -1]
     assert np.abs(own[-3:]).max() < 1e-10
     assert np.abs(own - start).max() > 0.05
-    end = run(problem, [until], 1e-10)[0].measure
+    end = snapshots(problem, [until], 1e-10)[0].measure
     points = SPHERE.random_points(200, np.random.default_rng(0))
     values = SPHERE.evaluate(end.coefficients, points)
     what = "density with diffusion against a Legendre code of its own, sphere"
@@ -123,7 +117,7 @@ def test_moved_density_stays_moved(flow, move, verified):
     values = []
     for matrix in (np.eye(3), move):
         problem = posed(5.0, flow, 0.03, bumps(BUMPS, matrix))
-        passed = run(problem, [0.0, 0.5], 1e-10)
+        passed = snapshots(problem, [0.0, 0.5], 1e-10)
         places = np.ascontiguousarray(points @ matrix.T)
         values.append([SPHERE.evaluate(s.measure.coefficients, places) for s in passed])
     what = "turned and mirrored density with diffusion, sphere"
@@ -134,7 +128,7 @@ def test_moved_density_stays_moved(flow, move, verified):
 def test_noise_does_not_turn_an_unnormalised_density(verified):
     """Torque int x wedge v dmu = 0, forces being opposite: a Z that is not 1 would show."""
     problem = posed(5.0, "USA", 0.02, bumps(BUMPS, np.eye(3)))
-    end = SPHERE.resize(run(problem, [3.0], 1e-10)[0].measure.coefficients, MODES)
+    end = SPHERE.resize(snapshots(problem, [3.0], 1e-10)[0].measure.coefficients, MODES)
     grid = SPHERE.grid(MODES)
     points = SPHERE.check_points(grid.points)
     mass = grid.weights * grid.to_nodal(end)
@@ -151,7 +145,7 @@ def test_free_energy_falls_by_its_dissipation(beta, diffusivity, verified):
     """dF/dt = -int |D grad log f - v|^2 dmu, differences in time against a quadrature."""
     problem = posed(beta, "USA", diffusivity, about(np.array(NORTH)))
     middle, h = 0.45, 0.1
-    passed = run(problem, list(middle + h * np.arange(-4, 5)), 1e-11)
+    passed = snapshots(problem, list(middle + h * np.arange(-4, 5)), 1e-11)
     values = [free_energy(problem, s.measure, s.moments) for s in passed]
     slope = np.array([3, -32, 168, -672, 0, 672, -168, 32, -3]) @ values / (840 * h)
     f = SPHERE.unpacked(passed[4].measure.coefficients)[0, : MODES + 1, 0]
@@ -176,7 +170,7 @@ def test_runs_end_in_the_stationary_states_of_newtons_method(beta, normalized, s
     problem = mf.Problem(SPHERE, kernel, flow, mf.von_mises_fisher(5.0))
     state = stationary_state(problem)
     leading = max(result.rate for result in state.growth_rates(3) if result.rate < -1e-6)
-    end = run(problem, [24.0 / -leading], 1e-8)[0].measure
+    end = snapshots(problem, [24.0 / -leading], 1e-8)[0].measure
     expected = state.density().moments(MODES)
     what = "runs end in the stationary states of Newton's method, sphere"
     verified("independent methods", what, end.moments(MODES) - expected, 1e-10)
