@@ -1,5 +1,6 @@
 """A folder with a run file, for tests that run it in parts; and the run file of most of them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.recording import execute
-from meanfield.runfile import load_config
+from meanfield.runfile import ConfigError, load_config
 from meanfield.runs import Run
 from meanfield.store.run_file import load
 
@@ -70,6 +71,30 @@ class Folder:
     def record(self, *overrides: str, **options: Any) -> Run:
         self.run(*overrides, **options)
         return load(self.output)
+
+
+def whole_and_resumed(path: Path, text: str, overrides: Sequence[str]) -> list[Run]:
+    """A run at once, and one that stops half-way and is resumed: equal to the bit."""
+    runs = []
+    for stop in (None, 2):
+        folder = Folder(path, text)
+        folder.run(*overrides, stop_after=stop, overwrite=True)
+        if stop:
+            assert load(folder.output).status != "completed"
+            folder.run(*overrides, resume=True)
+        runs.append(load(folder.output))
+        assert runs[-1].status == "completed"
+    assert runs[0].attributes["result_hash"] == runs[1].attributes["result_hash"]
+    return runs
+
+
+def refused_in_one_line(message: str, path: Path, text: str, overrides: Sequence[str]) -> None:
+    """Check that a run file with changes is refused with this message, and its section."""
+    (path / "run.toml").write_text(text)
+    with pytest.raises(ConfigError) as error:
+        load_config(path / "run.toml", overrides)
+    line = str(error.value)
+    assert message in line and "[problem]" in line and "\n" not in line
 
 
 def assert_resumes(path: Path, problem: mf.Problem, until: float) -> None:

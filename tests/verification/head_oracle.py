@@ -34,6 +34,13 @@ VELOCITIES_3 = {
 }
 
 
+def tokens(n: int, d: int) -> Array:
+    """Unit vectors cos(0.7 i k + 0.3 k^2), i = 1..n, k = 1..d."""
+    i, k = np.arange(1, n + 1)[:, None], np.arange(1, d + 1)
+    x = np.cos(0.7 * i * k + 0.3 * k**2)
+    return x / np.linalg.norm(x, axis=1)[:, None]
+
+
 def turn(angle: float, d: int = 2) -> Array:
     """Rotation of the first two axes of R^d."""
     matrix = np.eye(d)

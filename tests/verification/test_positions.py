@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tomli_w
-from head_oracle import B3, V3
+from head_oracle import B3, V3, tokens
 from parameters import refused
-from run_folder import Folder
+from run_folder import refused_in_one_line, whole_and_resumed
 from scipy.interpolate import CubicSpline
 from scipy.linalg import expm
 from scipy.special import gammaln
@@ -21,7 +21,7 @@ from meanfield.carriers import Options
 from meanfield.fields.blocks import attention_entropies, attention_matrices
 from meanfield.fields.heads import heads_interaction
 from meanfield.observables import energy_note
-from meanfield.runfile import ConfigError, load_config
+from meanfield.runfile import load_config
 from meanfield.runfile.python_file import without_code
 from meanfield.runfile.written import written
 from meanfield.terms.masks import pair_weights
@@ -46,13 +46,6 @@ def general(d: int, p: int) -> mf.Head:
         0.8 * np.eye(d) + 0.3 * np.cos(1.1 * i + 0.7 * (p + 1) * j + q) for q in range(3)
     )
     return mf.Head(query=query, key=key, value=value)
-
-
-def tokens(n: int, d: int) -> np.ndarray:
-    """Unit vectors cos(0.7 i k + 0.3 k^2), i = 1..n, k = 1..d."""
-    i, k = np.arange(1, n + 1)[:, None], np.arange(1, d + 1)
-    x = np.cos(0.7 * i * k + 0.3 * k**2)
-    return x / np.linalg.norm(x, axis=1)[:, None]
 
 
 def final(attention: mf.Attention, x: np.ndarray, until: float = 1.0) -> np.ndarray:
@@ -1180,20 +1173,9 @@ time = { end = 2.0, save = 5 }
 )
 def test_runs_that_stop_half_way_resume_to_the_bit(tmp_path, overrides):
     """A resumed run would go on without its mask."""
-    hashes = []
-    for name, stop in (("whole", None), ("part", 2)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "bias.py").write_text(BIAS)
-        folder = Folder(tmp_path / name, RUN)
-        folder.run(*overrides, stop_after=stop)
-        if stop:
-            assert mf.load(folder.output).status != "completed"
-            folder.run(*overrides, resume=True)
-        run = mf.load(folder.output)
-        assert run.status == "completed"
+    (tmp_path / "bias.py").write_text(BIAS)
+    for run in whole_and_resumed(tmp_path, RUN, overrides):
         assert run.facts.mask.startswith(("Window(0.3", "Bias(bias.py:near)", "Rotary(3"))
-        hashes.append(run.attributes["result_hash"])
-    assert hashes[0] == hashes[1]
 
 
 @pytest.mark.slow
@@ -1319,12 +1301,7 @@ def test_stages_change_masks(tmp_path):
 def test_run_files_refuse_masks_in_one_line(tmp_path, override, message):
     """A user would not know which key to change."""
     (tmp_path / "bias.py").write_text(BIAS)
-    (tmp_path / "run.toml").write_text(RUN)
-    with pytest.raises(ConfigError) as error:
-        load_config(tmp_path / "run.toml", [f"problem.{each}" for each in override])
-    assert message in str(error.value)
-    assert "[problem]" in str(error.value)
-    assert "\n" not in str(error.value)
+    refused_in_one_line(message, tmp_path, RUN, [f"problem.{each}" for each in override])
 
 
 def rotary(space=None, heads=None, length=3.0, **options) -> mf.Problem:

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tomli_w
-from head_oracle import B3, TOKENS_3, V3
+from head_oracle import B3, TOKENS_3, V3, tokens
 from parameters import refused
-from run_folder import Folder
+from run_folder import refused_in_one_line, whole_and_resumed
 from scipy.special import iv, spherical_in
 
 import meanfield as mf
@@ -17,19 +17,12 @@ from meanfield.fields.heads import heads_interaction
 from meanfield.fields.interactions import interaction_of, transport
 from meanfield.fields.ordered import FEW, ordered_velocity
 from meanfield.observables.attention import _arguments, _options
-from meanfield.runfile import ConfigError, load_config
+from meanfield.runfile import load_config
 from meanfield.runfile.written import written
 from meanfield.studies.token_runs import pair_velocity
 
 TWO = [mf.Head(score=B3, value=V3), mf.Head(score=0.5, value=-0.5)]
 TURNED = mf.Head(value=[[0.8, -0.3], [0.5, 1.0]], score=[[1.0, 0.2], [-0.4, 0.7]])
-
-
-def tokens(n: int, d: int) -> np.ndarray:
-    """Unit vectors cos(0.7 i k + 0.3 k^2), i = 1..n, k = 1..d."""
-    i, k = np.arange(1, n + 1)[:, None], np.arange(1, d + 1)
-    x = np.cos(0.7 * i * k + 0.3 * k**2)
-    return x / np.linalg.norm(x, axis=1)[:, None]
 
 
 def by_hand(heads: list, x: np.ndarray, sink: float, back: float | None = None) -> np.ndarray:
@@ -329,19 +322,8 @@ time = { end = 2.0, save = 5 }
 )
 def test_runs_that_stop_half_way_resume_to_the_bit(tmp_path, overrides):
     """A resumed run would go on without its sink."""
-    hashes = []
-    for name, stop in (("whole", None), ("part", 2)):
-        (tmp_path / name).mkdir()
-        folder = Folder(tmp_path / name, RUN)
-        folder.run(*overrides, stop_after=stop)
-        if stop:
-            assert mf.load(folder.output).status != "completed"
-            folder.run(*overrides, resume=True)
-        run = mf.load(folder.output)
-        assert run.status == "completed"
+    for run in whole_and_resumed(tmp_path, RUN, overrides):
         assert run.problem.sink == 0.5
-        hashes.append(run.attributes["result_hash"])
-    assert hashes[0] == hashes[1]
 
 
 @pytest.mark.parametrize(
@@ -369,12 +351,7 @@ def test_run_files_are_the_problems_of_python(tmp_path, attention):
 )
 def test_run_files_refuse_sinks_in_one_line(tmp_path, override, message):
     """A user would not know which key to change."""
-    (tmp_path / "run.toml").write_text(RUN)
-    with pytest.raises(ConfigError) as error:
-        load_config(tmp_path / "run.toml", [f"problem.{override}"])
-    assert message in str(error.value)
-    assert "[problem]" in str(error.value)
-    assert "\n" not in str(error.value)
+    refused_in_one_line(message, tmp_path, RUN, [f"problem.{override}"])
 
 
 @pytest.mark.parametrize(
