@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arrays import IntArray
-from meanfield.files.replacing import replace_bytes
+from meanfield.files import replace_bytes
 from meanfield.problem import Problem
 from meanfield.problem_facts import problem_attributes
 from meanfield.spectrum.cluster_counts import mean_clusters, mean_maxima

@@ -18,7 +18,7 @@ from meanfield.carriers.idle import STATIONARY, check_options, is_stationary
 from meanfield.carriers.options import MOST_NODES, FluctuationOptions
 from meanfield.engines.threads import one_blas_thread
 from meanfield.errors import SimulationError
-from meanfield.files.replacing import OutputError
+from meanfield.files import OutputError
 from meanfield.measures import Density, Measure
 from meanfield.observables import OBSERVABLES, observables_beside, usual_observables
 from meanfield.problem import Problem
@@ -453,7 +453,7 @@ def _recorded(
 ) -> Run:
     """Run that a file keeps."""
     from meanfield.recording import recorded
-    from meanfield.store.output_file import OutputFile
+    from meanfield.store.locks import OutputFile
     from meanfield.store.run_file import load
 
     def so_far() -> Run:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from meanfield.errors import SimulationError
-from meanfield.files.replacing import NOT_WRITTEN
+from meanfield.files import NOT_WRITTEN
 
 COMPLETED, RUNNING = "completed", "running"
 _INTERRUPTED, _FAILED = "interrupted", "failed"

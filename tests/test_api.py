@@ -13,7 +13,7 @@ from parameters import refused, together
 
 import meanfield as mf
 from meanfield.errors import SimulationError
-from meanfield.files.replacing import OutputError
+from meanfield.files import OutputError
 
 LAW = mf.perturbed_uniform([[2, 0.1, 0.0], [3, 0.0, 0.05]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, LAW)

@@ -21,8 +21,8 @@ from meanfield.commands.info import provenance_report
 from meanfield.commands.main import main
 from meanfield.commands.stability import analysis, heads_of, spectrum
 from meanfield.figures.draw import PLOTS
-from meanfield.results.prediction_report import prediction_report
 from meanfield.results.study_reports import comparison_report, ensemble_report
+from meanfield.results.theory_reports import prediction_report
 from meanfield.runfile import sections
 from meanfield.runfile.schema import run_file_keys
 from meanfield.store.study_file import STUDY_COMMANDS

@@ -9,7 +9,7 @@ from run_folder import Folder
 
 import meanfield as mf
 from meanfield.errors import SimulationError
-from meanfield.files.replacing import OutputError
+from meanfield.files import OutputError
 from meanfield.recording import execute
 from meanfield.runfile import load_config
 from meanfield.store.run_file import load

@@ -15,14 +15,14 @@ from parameters import refused
 import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.errors import SimulationError
-from meanfield.files.replacing import OutputError, not_written, replace_bytes
+from meanfield.files import OutputError, not_written, replace_bytes
 from meanfield.observables import resolution
 from meanfield.problem_facts import problem_attributes
 from meanfield.runs import Run, collect, padded
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.status import COMPLETED, RUNNING, cut_short, is_cut_short
 from meanfield.store import recorder
-from meanfield.store.output_file import OutputFile
+from meanfield.store.locks import OutputFile
 from meanfield.store.recorder import record
 from meanfield.store.run_file import load
 from meanfield.trajectory import trajectory

@@ -12,7 +12,7 @@ from head_oracle import B1, V1
 import meanfield as mf
 from meanfield.runs import Run
 from meanfield.store.run_file import stored_observables
-from meanfield.verification import CHECKS, Check, bounds, checked_run, verify
+from meanfield.verification import CHECKS, Check, checked_run, motions, verify
 from meanfield.verification.checked_run import motion
 
 LAW = mf.perturbed_uniform([[3, 0.1, 0.0], [1, 0.0, 0.02]])
@@ -369,7 +369,7 @@ def test_power_grows_no_faster_than_its_rate(space, strength):
     """An honest run would leave the bracket of its energies."""
     rng = np.random.default_rng(2)
     problem = mf.Problem(space, mf.exponential(4.0), mf.Flow("none", strength=strength))
-    falls, grows = bounds.power_rates(problem) or (0.0, 0.0)
+    falls, grows = motions.power_rates(problem) or (0.0, 0.0)
     step = 1e-4
     largest = 0.0
     for _ in range(25):
@@ -391,12 +391,12 @@ def test_mean_inverse_partition_bounds_every_measure():
     rng = np.random.default_rng(3)
     for space in (mf.Circle(), mf.Sphere(), mf.Sphere(6)):
         problem = mf.Problem(space, mf.exponential(6.0), mf.SA)
-        bound = bounds.mean_inverse_partition(problem) or 0.0
+        bound = motions.mean_inverse_partition(problem) or 0.0
         x = mf.Sphere(space.ambient).random_points(300, rng)
         inverse = float((1.0 / np.exp(6.0 * (x @ x.T) - 6.0).mean(axis=1)).mean())
         assert inverse <= bound <= np.exp(12.0)
     # On the circle the covering is the better of the two bounds by far.
-    assert (bounds.mean_inverse_partition(replace(SA)) or 0.0) < 30.0
+    assert (motions.mean_inverse_partition(replace(SA)) or 0.0) < 30.0
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from PIL import Image
 
 from meanfield.figures.draw.figures import new_figure
 from meanfield.figures.draw.style import style
-from meanfield.files.replacing import OutputError, clear_away, replace_bytes
+from meanfield.files import OutputError, clear_away, replace_bytes
 from meanfield.store.locks import check_own, writer_lock
 from published.entry import Entry, Maker, Reproduction
 

@@ -11,7 +11,7 @@ from listing import duration, listing
 
 from meanfield.commands.progress import with_progress
 from meanfield.errors import list_names
-from meanfield.files.replacing import OutputError
+from meanfield.files import OutputError
 from published import ENTRIES
 from published.entry import Entry
 from published.pages import (

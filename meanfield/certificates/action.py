@@ -30,8 +30,7 @@ from meanfield.certificates.partition import (
 )
 from meanfield.fields.mean_field import interaction
 from meanfield.measures import Density, Measure
-from meanfield.observables.energies import energy_unit, entropy, interaction_energy
-from meanfield.observables.head_energies import energy_note
+from meanfield.observables.energies import energy_note, energy_unit, entropy, interaction_energy
 from meanfield.problem import Problem
 from meanfield.runs import Run
 

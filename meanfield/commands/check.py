@@ -31,7 +31,7 @@ from meanfield.problem import Problem
 from meanfield.problem_facts import format_parts
 from meanfield.recording import evolution_of
 from meanfield.results.report import facts
-from meanfield.results.truncation import truncation_summary
+from meanfield.results.run_report import truncation_summary
 from meanfield.runfile import Config, load_config
 from meanfield.runfile.output import Output
 from meanfield.runs import NO_RATES

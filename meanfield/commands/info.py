@@ -11,17 +11,14 @@ from meanfield.commands.options import answer
 from meanfield.commands.progress import with_progress
 from meanfield.commands.streams import say
 from meanfield.models.replay import Replay
-from meanfield.results.replay_report import replay_report
 from meanfield.results.report import Report, facts
 from meanfield.results.run_report import problem_facts, run_report
-from meanfield.results.study_reports import full_report
-from meanfield.results.sweep_report import sweep_report
+from meanfield.results.study_reports import full_report, replay_report, sweep_report
 from meanfield.runs import Run
 from meanfield.store.provenance import parsed_versions, read_provenance
 from meanfield.store.result_file import load
-from meanfield.store.result_hash import result_hash, run_results
+from meanfield.store.result_hash import result_hash, run_results, seconds_by_phase
 from meanfield.store.sweep_file import is_sweep, load_sweep
-from meanfield.store.wall_time import seconds_by_phase
 from meanfield.studies.sweep_results import Sweep
 from meanfield.verification import CHECKS, Check, Verification, verify
 

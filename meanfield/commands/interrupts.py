@@ -17,7 +17,7 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from meanfield.files.signals import forget, look_again, soon, stopping_signals, when_safe
+from meanfield.files import forget, look_again, soon, stopping_signals, when_safe
 
 # A user who asks again after this time is not patient any more.
 _PATIENCE_SECONDS = 2.0

@@ -15,7 +15,7 @@ from meanfield.commands.streams import say
 from meanfield.commands.studies import check_needs_output, execute_study
 from meanfield.errors import one_line
 from meanfield.problem import Problem
-from meanfield.results.phase_report import phase_report
+from meanfield.results.theory_reports import phase_report
 from meanfield.spaces import manifold_of
 from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, check_narrowness

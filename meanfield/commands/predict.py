@@ -15,9 +15,9 @@ from meanfield.commands.progress import with_progress
 from meanfield.commands.studies import check_needs_output, execute_study, pool
 from meanfield.measures import Measure
 from meanfield.problem import Problem
-from meanfield.results.prediction_report import prediction_report
 from meanfield.results.report import Report
-from meanfield.runfile.initial_files import tokens_from_file
+from meanfield.results.theory_reports import prediction_report
+from meanfield.runfile.array_files import tokens_from_file
 from meanfield.runfile.keys import located
 from meanfield.runfile.python_file import Folder
 from meanfield.spectrum.cluster_counts import potential_variances

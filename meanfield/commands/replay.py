@@ -10,14 +10,14 @@ from pathlib import Path
 
 from meanfield.commands.options import answer, check_plot
 from meanfield.commands.progress import with_progress
-from meanfield.files.replacing import OutputError
+from meanfield.files import OutputError
 from meanfield.models.decoder_files import load_decoder
 from meanfield.models.diagnosis import Diagnosis, diagnose
 from meanfield.models.encoder import Stack
 from meanfield.models.encoder_files import load_encoder
 from meanfield.models.parts import read_settings
 from meanfield.models.replay import replay_of, replayed_texts
-from meanfield.results.replay_report import replay_report
+from meanfield.results.study_reports import replay_report
 from meanfield.runfile.output import check_path
 from meanfield.store.locks import output_lock, replace_figure
 from meanfield.store.result_file import with_origin

@@ -14,12 +14,12 @@ from meanfield.commands.progress import with_progress
 from meanfield.commands.streams import say
 from meanfield.errors import SimulationError
 from meanfield.finite.covariance import Moments
-from meanfield.results.event_summary import event_lines
+from meanfield.results.run_report import event_lines
 from meanfield.runfile import Config, load_config
 from meanfield.snapshot import Snapshot
 from meanfield.spectrum.time_units import time_unit
 from meanfield.status import stop_rule
-from meanfield.store.output_file import LostOutputError, OutputFile
+from meanfield.store.locks import LostOutputError, OutputFile
 from meanfield.store.run_file import load
 
 

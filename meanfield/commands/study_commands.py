@@ -22,13 +22,13 @@ from meanfield.commands.phase import inverse_temperatures
 from meanfield.commands.streams import say
 from meanfield.commands.studies import chosen_part, execute_study, pool, study_request, with_bar
 from meanfield.papers.merging import DiagramOptions, MergingPlan, RandomHead
-from meanfield.results.sweep_report import sweep_report
+from meanfield.results.study_reports import sweep_report
 from meanfield.runfile import Config, load_config
 from meanfield.runfile.config import ALL_KEYS, ENSEMBLE_TIME
 from meanfield.runfile.keys import located
 from meanfield.runfile.products import parameters_of
+from meanfield.store.result_hash import WallTime
 from meanfield.store.sweep_file import load_sweep, read_index, write_sweep
-from meanfield.store.wall_time import WallTime
 from meanfield.studies.complete import run_missing
 from meanfield.studies.convergence import Comparison, comparison, systems_left
 from meanfield.studies.ensemble import ENSEMBLE_TOLERANCE, EnsemblePlan, ensemble_plan

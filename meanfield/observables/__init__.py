@@ -26,13 +26,9 @@ from meanfield.observables.attention import (
     attention_matrix,
     attention_nodes,
 )
-from meanfield.observables.centres import renyi_centres
 from meanfield.observables.clusters import clusters
-from meanfield.observables.cosines import effective_rank, mean_cosine, similarity
-from meanfield.observables.energies import entropy, free_energy, interaction_energy
-from meanfield.observables.head_energies import energy_note
-from meanfield.observables.observable import Observable, Values
-from meanfield.observables.own import Own, entry_axis, observable, of_own_kind, own_values
+from meanfield.observables.cosines import effective_rank, mean_cosine, renyi_centres, similarity
+from meanfield.observables.energies import energy_note, entropy, free_energy, interaction_energy
 from meanfield.observables.peaks import peaks
 from meanfield.observables.resolution import resolution
 from meanfield.observables.table import (
@@ -40,6 +36,13 @@ from meanfield.observables.table import (
     DEFAULT_OBSERVABLES,
     OBSERVABLES,
     USUAL_OBSERVABLES,
+    Observable,
+    Own,
+    Values,
+    entry_axis,
+    observable,
+    of_own_kind,
+    own_values,
     usual_observables,
 )
 from meanfield.problem import Problem

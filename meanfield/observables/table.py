@@ -1,19 +1,52 @@
-"""The observables of the package: one entry each, which run files name."""
+"""The observables of the package, one entry each, which run files name; and those of users."""
 
 from __future__ import annotations
 
-from meanfield.arrays import ModalArray
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meanfield.arguments import checked, describe
+from meanfield.arrays import FloatArray, ModalArray
 from meanfield.measures import Density, Measure
 from meanfield.observables.attention import attended_share, attended_tokens, attention_entropy
-from meanfield.observables.centres import renyi_centres, usual_separation
 from meanfield.observables.clusters import clusters
-from meanfield.observables.cosines import CENTRES, effective_rank, mean_cosine, similarity
+from meanfield.observables.cosines import (
+    CENTRES,
+    effective_rank,
+    mean_cosine,
+    renyi_centres,
+    similarity,
+    usual_separation,
+)
 from meanfield.observables.energies import entropy, free_energy, interaction_energy
-from meanfield.observables.observable import Axis, Observable, Values
 from meanfield.observables.peaks import peaks
 from meanfield.observables.resolution import resolution
 from meanfield.problem import Problem
 from meanfield.spaces import Geometry
+
+Values = dict[str, float | FloatArray]
+
+
+class Axis(NamedTuple):
+    """Axis of the arrays of an observable."""
+
+    name: str  # what files and datasets call it
+    # Places along it, such as the middles of bins; numbers 0, 1, ... without.
+    values: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class Observable:
+    """One entry of the table."""
+
+    name: str  # key in run files and in HDF5
+    long_name: str  # axis label
+    evaluate: Callable[[Problem, Density | Measure, ModalArray], Values]
+    axis: Axis | None = None  # of one whose values are arrays
 
 
 def _clusters(problem: Problem, measure: Density | Measure, moments: ModalArray) -> Values:
@@ -121,3 +154,96 @@ def usual_observables(space: Geometry, *, in_files: bool = False) -> tuple[str, 
     if not space.has_series:
         return _OF_VECTORS
     return DEFAULT_OBSERVABLES if in_files else USUAL_OBSERVABLES
+
+
+Own = Callable[[Density | Measure], Any]
+"""A user's observable: what it answers of a measure is a number or a one-dimensional array."""
+
+# Other words than observables that stand beside them in files, tables and datasets.
+_RESERVED = {
+    *("time", "moments", "growth_rates", "representation", "stability", "events", "diagnostics"),
+    *("density", "measure", "degree", "order", "kind", "cluster", "axis", "cosine", "head"),
+    *("label", "label_order", "label_moments", "label_weight"),
+}
+_RESERVED_PREFIXES = ("clusters_", "diagnostics_")
+
+
+@checked
+def observable(
+    name: str, function: Callable[[Density | Measure], Any], long_name: str | None = None
+) -> Observable:
+    """Observable of your own: `function` of the `Density` or `Measure` at every saved time.
+
+    - name: what it is called in `run.observables` and in files: letters, digits and underscores.
+    - function (callable (measure) -> number or ndarray, shape (n,)): the state is a density at some
+      times and points at others, if the representation is "auto": see `Density` and `Measure` for
+      what both have. NaN where there is nothing to measure. Lengths of arrays may change in time;
+      shorter ones are padded with NaN.
+    - long_name: axis label, by default the name.
+
+    ValueError if the name is taken, or cannot name a dataset. TypeError if the name is no string,
+    or the function none.
+
+    >>> import meanfield as mf
+    >>> def spread(measure):
+    ...     return 1.0 - abs(measure.moments(1)[1])
+    >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, initial=mf.von_mises_fisher(2.0))
+    >>> run = mf.simulate(problem, 1.0, save=2, observables=[mf.observable("spread", spread)])
+    >>> run.observables["spread"][0].round(6)
+    np.float64(0.302225)
+    """
+    return of_own_kind(Observable(name, long_name or name, _OfMeasure(name, function)))
+
+
+def entry_axis(name: str) -> Axis:
+    """Axis of the arrays of an observable, in files and datasets."""
+    axis = OBSERVABLES[name].axis if name in OBSERVABLES else None
+    return axis or Axis(name + _ENTRY)
+
+
+_ENTRY = "_entry"
+
+
+@dataclass(frozen=True)
+class _OfMeasure:
+    """A user's function among observables; pickles if it does."""
+
+    name: str
+    function: Own
+
+    def __call__(self, problem: Problem, measure: Density | Measure, moments: ModalArray) -> Values:
+        return {self.name: self.function(measure)}
+
+
+def of_own_kind(own: Observable) -> Observable:
+    """An observable of the user's own, if its name may stand beside ours."""
+    name = own.name
+    if not isinstance(name, str):
+        raise TypeError(f"observable: name must be a string, got {describe(name)}.")
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+        raise ValueError(
+            f"{name!r} cannot name an observable: take letters, digits and underscores, a letter "
+            "first."
+        )
+    taken = name in {*OBSERVABLES, *_RESERVED} or name.startswith(_RESERVED_PREFIXES)
+    if taken or name.endswith(_ENTRY):
+        raise ValueError(f"observable {name!r}: this name is taken, choose another.")
+    return own
+
+
+def own_values(name: str, result: Values) -> Values:
+    """Checked result of a user's observable: numbers under its name."""
+    if not isinstance(result, dict) or [*result] != [name]:
+        raise TypeError(f"it gave {describe(result)}, expected {{{name!r}: number or array}}")
+    values = np.asarray(result[name])
+    if values.dtype.kind not in "biuf" or values.ndim > 1:
+        raise TypeError(
+            f"it gave {describe(result[name])}, expected a real number or a one-dimensional array "
+            "of them"
+        )
+    if np.any(np.isinf(values)):
+        raise ValueError(
+            f"it gave {describe(result[name])}, expected finite numbers, or NaN for none"
+        )
+    # A copy: the user's array may be one that is filled anew at every call.
+    return {name: np.array(values, dtype=np.float64)}

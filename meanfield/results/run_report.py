@@ -1,15 +1,20 @@
-"""Report of a run, for `info` and `print`."""
+"""Report of a run, of what happened in it, and of its truncation errors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from meanfield.carriers.characteristics import economical_degree
 from meanfield.carriers.options import Options
-from meanfield.results.event_summary import event_summary, event_summary_json
+from meanfield.events import Event
+from meanfield.fields.engines import direct_sum_limit
+from meanfield.papers.truncation import Truncation, truncation
+from meanfield.problem import Problem
 from meanfield.results.report import Report, facts, table
 from meanfield.runs import NO_RATES, Run, stored_section
 from meanfield.spectrum.time_units import time_name
@@ -61,8 +66,6 @@ def run_report(run: Run) -> Report:
 
 def _truncation(run: Run) -> str | None:
     """Truncation error of the degrees in use, if the file contains the problem."""
-    from meanfield.results.truncation import truncation_summary
-
     if "config" not in run.attributes:
         return None
     try:
@@ -178,3 +181,142 @@ def problem_facts(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
 def _older_normalization(attributes: Mapping[str, Any]) -> str:
     """Normalisation as files say it that know no other than softmax."""
     return "softmax" if attributes.get("normalized") else "none"
+
+
+MOST_LINES = 20
+
+
+def event_summary(events: Sequence[Event]) -> tuple[list[tuple[float, str]], str]:
+    """Times and words of the weightiest events, at most 20, in order; and a line on the others.
+
+    Hand-overs and notes come first, atoms that begin at one time are one line, and of the merges
+    those whose lighter cluster is heaviest.
+    """
+    shortened = _with_beginnings(events)
+    weightiest = sorted(range(len(shortened)), key=lambda i: -_weight(shortened[i]))[:MOST_LINES]
+    rows = [(shortened[i].time, shortened[i].text) for i in sorted(weightiest)]
+    left = len(shortened) - len(rows)
+    return rows, f"... and {left} more" if left else ""
+
+
+def event_lines(events: Sequence[Event], unit: float = 1.0) -> list[str]:
+    """Lines of progress on what happened; atoms that begin are not worth one.
+
+    Times are in units of so much scaled time.
+    """
+    rows, others = event_summary([event for event in events if event.kind != "cluster"])
+    return [f"t = {time / unit:.6g}: {text}" for time, text in rows] + ([others] if others else [])
+
+
+def event_summary_json(events: Sequence[Event]) -> dict[str, Any]:
+    """Events for programs; atoms at the start are arrays of their properties."""
+    atoms = [event for event in events if event.kind == "cluster"]
+    return {
+        "events": [
+            {
+                "time": event.time,
+                "kind": event.kind,
+                "text": event.text,
+                "clusters": [number for number in event.clusters if number >= 0],
+                "mass": [mass for mass in event.mass if math.isfinite(mass)],
+            }
+            for event in events
+            if event.kind != "cluster"
+        ],
+        "clusters": {
+            "count": len(atoms),
+            "numbers": [event.clusters[0] for event in atoms],
+            "masses": [event.mass[0] for event in atoms],
+            "times": [event.time for event in atoms],
+        },
+    }
+
+
+def _with_beginnings(events: Sequence[Event]) -> list[Event]:
+    """Events with one for all atoms that begin at one time, where the first of them does."""
+    starts: dict[float, list[float]] = {}
+    for event in events:
+        if event.kind == "cluster":
+            starts.setdefault(event.time, []).append(event.mass[0])
+    shortened = []
+    for event in events:
+        if event.kind != "cluster":
+            shortened.append(event)
+        elif event.time in starts:
+            shortened.append(Event(event.time, "cluster", _beginning(starts.pop(event.time))))
+    return shortened
+
+
+def _beginning(masses: list[float]) -> str:
+    least, most = f"{min(masses):.4g}", f"{max(masses):.4g}"
+    if len(masses) == 1:
+        return f"an atom of mass {most} begins"
+    size = f"mass {most} each" if least == most else f"masses from {least} to {most}"
+    return f"{len(masses)} atoms begin, {size}"
+
+
+def _weight(event: Event) -> float:
+    """Hand-overs, notes and beginnings first, then merges by the lighter cluster."""
+    return min(event.mass) if event.kind == "merge" else math.inf
+
+
+# Share of the largest speed that is reported of a softmax whose Z may be too small to certify any.
+_SMALL_SHARE = 1e-6
+
+
+def truncation_summary(
+    problem: Problem, options: Options, carriers: Iterable[str], tokens: int | None = None
+) -> str | None:
+    """Bounds of what velocities lose at the degrees of the carriers of a run; None if unknown.
+
+    tokens: how many, of equal mass; None where that is not known, or is not so.
+    """
+    degrees: dict[int, str] = {}
+    space = problem.manifold
+    vectors = not problem.manifold.has_series
+    for carrier in carriers:
+        degree = problem.kernel_degree if not vectors else 0
+        if carrier in ("particles", "atoms"):
+            # Atoms are few. No series is known of tokens in other dimensions.
+            if (
+                vectors
+                or carrier == "atoms"
+                or (tokens or np.inf) < direct_sum_limit(space, degree)
+            ):
+                continue
+        elif carrier == "characteristics":
+            degree = economical_degree(problem, options.enough(problem))
+        degrees.setdefault(degree, carrier)
+    if not degrees:
+        return "sums over pairs, nothing is cut off"
+    try:
+        lost = {degree: _lost(truncation(problem, degree), problem, tokens) for degree in degrees}
+    except (ValueError, ZeroDivisionError):
+        # Not known, or attention moves nothing.
+        return None
+    parts: list[str] = []
+    for degree, carrier in degrees.items():
+        share, *where = lost[degree]
+        text = f"velocities within {share} of the largest" if not parts else share
+        name = f"{carrier} " if parts else ""
+        parts.append(" ".join([f"{name}degree {degree}: {text}", *where]))
+    return "; ".join(parts)
+
+
+def _lost(truncation_errors: Truncation, problem: Problem, tokens: int | None) -> tuple[str, ...]:
+    """Share of the largest speed, and of softmax from which Z on."""
+    if not truncation_errors.normalized:
+        return (f"{truncation_errors.velocity_error / truncation_errors.largest_speed:.2g}",)
+    # Tokens attend to themselves.
+    own = tokens if problem.attention is None and problem.beta > 0 else None
+    error = (
+        float(truncation_errors.softmax_error(None if own is None else 1.0 / own))
+        / truncation_errors.largest_speed
+    )
+    if error <= _SMALL_SHARE:
+        return (f"{error:.2g}",)
+    lost = sum(
+        head.output_error + head.size * head.kernel_error for head in truncation_errors.heads
+    )
+    least = truncation_errors.kernel_error + lost / (_SMALL_SHARE * truncation_errors.largest_speed)
+    return f"{_SMALL_SHARE:.2g}", f"where Z > {least:.2g}"

@@ -1,21 +1,25 @@
-"""Reports of studies, for `compare`, `ensemble`, `diagram`, `info` and `print`."""
+"""Reports of studies: of compare, ensemble, diagram, sweep and replay."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from meanfield.arrays import FloatArray
 from meanfield.described import StudyResult
-from meanfield.results.report import Report, facts, table
-from meanfield.results.words import problem_words
+from meanfield.results.report import Report, facts, problem_words, table
 from meanfield.status import COMPLETED
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
+from meanfield.studies.sweep_results import Sweep, summary
 
 if TYPE_CHECKING:
+    from meanfield.models.replay import Replay
     from meanfield.papers.merging_results import MergingDiagram
 
 _MOST_TIMES = 9
@@ -317,3 +321,107 @@ def _distributions(ensemble: Ensemble) -> str:
     ]
     header = ["n", "time", *[f"k = {k}" for k in counts]]
     return table(header, rows, above="share of runs with k clusters, in per cent")
+
+
+_ROWS = 400
+
+
+def sweep_report(sweep: Sweep) -> Report:
+    """A row a run: parameters, last saved time, number of clusters, observables, status."""
+    columns, summary_table = sweep.columns(), summary(sweep)
+    rows = [
+        [member.file, *map(_format_value, row)]
+        for member, *row in zip(sweep.members[:_ROWS], *summary_table.values(), strict=False)
+    ]
+    words = ["run", *(name.replace("_", " ") for name in summary_table)]
+    blocks = [table(words, rows)]
+    if len(sweep.members) > _ROWS:
+        blocks.append(f"... and {len(sweep.members) - _ROWS} more: --csv has all")
+    blocks.append(f"{sweep.summary}; values are those of the last saved time of each run")
+    data = {
+        "kind": "sweep",
+        "folder": str(sweep.folder),
+        **sweep.attributes,
+        "parameters": {parameter.key: parameter.values for parameter in sweep.parameters},
+        "members": [asdict(member) for member in sweep.members],
+        "values": {name: column for name, column in columns.items() if name not in sweep.names},
+    }
+    files = np.array([member.file for member in sweep.members])
+    csv: dict[str, npt.NDArray[Any]] = {"run": files, **columns}
+    return Report(blocks, data, csv, f"Sweep: {sweep.folder}")
+
+
+def _format_value(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return "-" if np.isnan(value) else f"{value:.6g}"
+    return str(value)
+
+
+def replay_report(replay: Replay, path: str | os.PathLike[str] = "") -> Report:
+    """Tables by layer: means over texts, medians over heads."""
+    from meanfield.models.ladder import RUNGS, STEPS
+
+    depths = range(replay.depth + 1)
+    observed = {name: values.mean(axis=0) for name, values in replay.observed.items()}
+    heads = {each.name: getattr(replay.heads, each.name) for each in fields(replay.heads)}
+    median = {name: np.median(values, axis=(0, 2)) for name, values in heads.items()}
+    sizes, rungs = replay.sizes.mean(axis=0), replay.ladder.cosine.mean(axis=0)
+    apart, steps = replay.ladder.distance.mean(axis=0), replay.ladder.step_distance.mean(axis=0)
+    share, explained = (
+        part.mean(axis=0) for part in (replay.ladder.share, replay.ladder.explained)
+    )
+    names = ("mean_cosine", "deviation", "alike", "effective_rank", "clusters", "energy")
+    of_tokens = table(
+        ["layer", *(name.replace("_", " ") for name in names)],
+        [[k, *(f"{observed[name][k]:.4g}" for name in names)] for k in depths],
+        above="directions of tokens",
+    )
+    of_heads = table(
+        ["layer", "beta fit", "R^2", "beta entropy", "R^2", "beta norm", "R^2", "attended",
+         "|attention|", "|feed-forward|"],
+        [
+            [k + 1, *(f"{median[name][k]:.3g}" for name in (
+                "beta_fit", "r2_fit", "beta_entropy", "r2_entropy", "beta_norm", "r2_norm",
+                "attended_tokens")), *(f"{size:.3g}" for size in sizes[:, k])]
+            for k in range(replay.depth)
+        ],
+        above="heads, medians: scores as beta times cosine, and the share R^2 that is",
+    )  # fmt: skip
+    of_rungs = table(
+        ["layer", *(f"cosine: {name}" for name in RUNGS), *(f"apart: {n}" for n in RUNGS[1:3])],
+        [[k, *("-" if np.isnan(row[k]) else f"{row[k]:.4f}" for row in rungs),
+          *(f"{row[k]:.3f}" for row in apart[1:3])] for k in depths],
+        above="from the model to an equation: mean cosine of pairs, and how far from the model",
+    )  # fmt: skip
+    of_steps = table(
+        ["layer", *(f"apart: {name}" for name in STEPS), *(f"R^2: {name}" for name in STEPS[2:]),
+         "R^2 of one head's output"],
+        [[k + 1, *(f"{row[k]:.3f}" for row in [*steps, *explained[2:], share])]
+         for k in range(replay.depth)],
+        above="one layer from the model's own state: how far from its next, R^2 of its step",
+    )  # fmt: skip
+    pairs: list[tuple[str, Any]] = [
+        ("model", replay.model),
+        ("texts", len(replay.texts)),
+        ("tokens", len(replay.tokens)),
+        ("beta", f"{replay.beta:.4g}, the median of positive beta fit, for clusters and energy"),
+    ]
+    if path:
+        pairs.append(("file", str(path)))
+    blocks = [facts(pairs), of_tokens, of_heads, of_rungs, of_steps]
+    data = {
+        "output": str(path),
+        "model": replay.model,
+        "texts": len(replay.texts),
+        "tokens": len(replay.tokens),
+        "beta": replay.beta,
+        "observed": replay.observed,
+        "sizes": replay.sizes,
+        "heads": heads,
+        "ladder": {each.name: getattr(replay.ladder, each.name) for each in fields(replay.ladder)}
+        | {"explained": replay.ladder.explained},
+    }
+    columns: dict[str, FloatArray] = {"layer": np.arange(replay.depth + 1.0)}
+    columns |= {name: observed[name] for name in names}
+    columns |= {f"cosine {name}": row for name, row in zip(RUNGS, rungs, strict=True)}
+    return Report(blocks, data, columns, "Replay")

@@ -17,9 +17,7 @@ from meanfield.events import successor
 from meanfield.observables import OBSERVABLES
 from meanfield.problem import TERMS, Problem
 from meanfield.problem_facts import facts_of
-from meanfield.results.report import html_table
-from meanfield.results.sparklines import Sparkline, bars, curve
-from meanfield.results.words import problem_words
+from meanfield.results.report import Sparkline, bars, curve, html_table, problem_words
 from meanfield.runs import NO_RATES, Run
 from meanfield.spectrum.stability import dominant_degree, growth_rate_max, growth_rates
 from meanfield.spectrum.time_units import paper_time_factor

@@ -19,8 +19,15 @@ from meanfield.measures import Density, Measure
 from meanfield.observables import usual_observables
 from meanfield.problem import Problem
 from meanfield.renamed import renamed
-from meanfield.runfile.document import read_document, stored_document, with_normalization
-from meanfield.runfile.heads import first_difference, same_heads
+from meanfield.runfile.document import (
+    RIVALS,
+    USUAL_LAW,
+    homes,
+    override,
+    read_document,
+    stored_document,
+    with_normalization,
+)
 from meanfield.runfile.keys import (
     HEADS,
     REQUIRED,
@@ -39,8 +46,8 @@ from meanfield.runfile.keys import (
     read_table,
     shortened,
 )
+from meanfield.runfile.matrices import first_difference, same_heads
 from meanfield.runfile.output import Output, output_of
-from meanfield.runfile.overrides import RIVALS, USUAL_LAW, homes, override
 from meanfield.runfile.problems import read_problem, without_files
 from meanfield.runfile.python_file import (
     Folder,
@@ -190,7 +197,7 @@ def load_config(
     """Read, override and validate a run file.
 
     - path: TOML file.
-    - overrides: "section.key=value": see `meanfield.runfile.overrides`.
+    - overrides: "section.key=value": see `meanfield.runfile.document`.
     - output: wins over [output] path; relative to the working directory, while paths inside a run
       file are relative to that file.
     - study: "compare" or "ensemble" for a study; an ensemble needs no [time].

@@ -1,14 +1,22 @@
-"""Keys of masks in [problem]: names, windows, functions of a user's file, rows of weights."""
+"""Masks and frequencies in run files: names, windows, functions of a file, rows of weights."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from meanfield.runfile.keys import ConfigError, format_value, kind, one_of
 from meanfield.runfile.matrices import matrix
 from meanfield.runfile.python_file import FileFunction, is_function
+from meanfield.terms.frequencies import (
+    Frequencies,
+    Gaussian,
+    GivenFrequencies,
+    Lorentzian,
+    UniformSpread,
+    UnimodalFrequencies,
+)
 from meanfield.terms.masks import MASKS, Bias, Mask, Masking, MaskName, WeightMatrix, Window
 from meanfield.terms.matrices import printed
 
@@ -58,3 +66,43 @@ def written_mask(mask: MaskName | Mask) -> dict[str, Any]:
 
 def _causal(causal: bool) -> dict[str, Any]:
     return {"causal": True} if causal else {}
+
+
+FREQUENCIES: dict[str, type[UnimodalFrequencies]] = {
+    "lorentzian": Lorentzian,
+    "gaussian": Gaussian,
+    "uniform": UniformSpread,
+}
+"""Laws of natural frequencies with a width, by name."""
+
+
+def frequencies_of(
+    law: Annotated[str, one_of(*FREQUENCIES, "given")],
+    width: float | None = None,
+    centre: float = 0.0,
+    values: Any = None,
+) -> Frequencies:
+    """Section [frequencies]."""
+    if law == "given":
+        if width is not None or centre or np.ndim(values) != 1:
+            raise ValueError('law = "given" needs values = [...] or "file.npy", and nothing else.')
+        return GivenFrequencies(values)
+    if width is None or values is not None:
+        raise ValueError(f'law = "{law}" needs a width; values are of law = "given".')
+    return FREQUENCIES[law](width, centre)
+
+
+def written_frequencies(law: Frequencies) -> dict[str, Any]:
+    """Keys of a law.
+
+    >>> written_frequencies(Lorentzian(0.2))
+    {'law': 'lorentzian', 'width': 0.2, 'centre': 0.0}
+    """
+    if isinstance(law, GivenFrequencies):
+        return {"law": "given", "values": law.values.tolist()}
+    if isinstance(law, UnimodalFrequencies):
+        for name, kind in FREQUENCIES.items():
+            if type(law) is kind:
+                return {"law": name, "width": law.width, "centre": law.centre}
+    # A user's own law is written, and not read again.
+    return {"law": repr(law)}

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from meanfield.problem import TERMS, Problem
-from meanfield.runfile.heads import HEAD_KEYS, read_heads
 from meanfield.runfile.keys import (
     HEADS,
     ConfigError,
@@ -26,7 +25,7 @@ from meanfield.runfile.keys import (
     read_table,
     table_schema,
 )
-from meanfield.runfile.matrices import MatrixFiles, Stack
+from meanfield.runfile.matrices import HEAD_KEYS, MatrixFiles, Stack, read_heads
 from meanfield.runfile.python_file import Folder
 from meanfield.runfile.sections import PART_KEYS, PROBLEM_KEYS, bare_problem, initial_law
 from meanfield.stages import Stage

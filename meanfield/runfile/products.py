@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.runfile.document import RIVALS, named, value_of
 from meanfield.runfile.keys import ConfigError, format_value
-from meanfield.runfile.overrides import RIVALS, named, value_of
 from meanfield.studies.sweep_results import Parameter
 
 MOST_MEMBERS = 100_000

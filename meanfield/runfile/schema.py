@@ -10,9 +10,9 @@ from importlib.resources import files
 from typing import Any
 
 from meanfield.runfile.config import SECTION_KEYS
-from meanfield.runfile.heads import HEAD_KEYS
+from meanfield.runfile.document import USUAL_LAW
 from meanfield.runfile.keys import HEADS, REQUIRED, Key, keys_of, line, string, table_schema
-from meanfield.runfile.overrides import USUAL_LAW
+from meanfield.runfile.matrices import HEAD_KEYS
 from meanfield.runfile.problems import STAGE_KEYS
 from meanfield.runfile.sections import INITIAL, PART_KEYS, PROFILE_KEYS
 

@@ -24,13 +24,12 @@ from meanfield.laws.initial import (
 )
 from meanfield.laws.own import from_function
 from meanfield.problem import Problem
-from meanfield.runfile.frequencies import frequencies_of
-from meanfield.runfile.heads import attention_of
-from meanfield.runfile.initial_files import (
+from meanfield.runfile.array_files import (
     last_state_of_run,
     tokens_from_file,
     values_from_file,
 )
+from meanfield.runfile.document import USUAL_LAW
 from meanfield.runfile.keys import (
     HEADS,
     ConfigError,
@@ -47,9 +46,8 @@ from meanfield.runfile.keys import (
     string,
     table_schema,
 )
-from meanfield.runfile.masks import mask_name, mask_of_keys
-from meanfield.runfile.matrices import matrix, vector
-from meanfield.runfile.overrides import USUAL_LAW
+from meanfield.runfile.masks import frequencies_of, mask_name, mask_of_keys
+from meanfield.runfile.matrices import attention_of, matrix, vector
 from meanfield.runfile.python_file import (
     Folder,
     file_function,

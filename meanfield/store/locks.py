@@ -2,11 +2,28 @@
 
 The lock is the system's (flock), on an empty file beside the output, `.NAME.meanfield-lock`. The
 system frees the lock when its owner dies. The empty file then stays until the next writer, which
-removes it with other leftovers (`files/replacing.py`).
+removes it with other leftovers (`files.py`).
 
 A file of this package may be replaced. Results have a seal, or are HDF5 with the version of
 meanfield, so a damaged file can be replaced, too. Figures have the first bytes of their format.
 The HDF5 library is not used here: some damage makes it crash.
+
+Run and study files: versions that replace each other, sealed, and recognised each time.
+
+HDF5 does not survive a disk that fails: it crashes at its end, or forgets what it could not write
+when a dataset was closed, and the file would be sealed with a hole in it. So room is taken before,
+and errors are raised after.
+
+HDF5 does not notice most damage either, and some makes it crash. The seal is a line after the end
+of what it calls the file; HDF5 neither minds it nor loses data for it:
+
+    meanfield crc32 89abcdef
+
+Its CRC-32 takes the flags of the superblock that say "open for writing" for 0: a program that opens
+the file so and is killed leaves them set, and changes nothing else. Another program that writes
+into the file removes the seal; the file is then taken as it is, for it ends where its superblock
+says. A file that goes on behind that and has no seal there, or that ends before, is damaged: its
+last block was lost, or it was cut.
 """
 
 from __future__ import annotations
@@ -15,19 +32,24 @@ import errno
 import importlib.util
 import mmap
 import os
+import shutil
 import stat
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
+from typing import Any, BinaryIO
 
-from meanfield.files.replacing import (
+from meanfield.files import (
     OutputError,
     clear_away,
     companion,
     not_written,
     replace_bytes,
+    replacing,
+    uninterrupted,
 )
-from meanfield.store.output_file import SIGNATURE, OutputFile, seal_of
 
 _NAMED = b"meanfield_version"
 _NO_LOCK = "its lock {} is not a regular file. Delete it"
@@ -197,3 +219,239 @@ def holds_results(path: Path) -> bool:
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
     ):
         return content[: len(SIGNATURE)] == SIGNATURE and content.find(_NAMED) >= 0
+
+
+# Room for what HDF5 adds to the data: structures, and chunks that are not yet full.
+_MARGIN = 2**22
+
+FLUSH_SECONDS = 1.0
+"""Least time between two: a flush costs some milliseconds, so at most about one per cent."""
+
+
+class LostOutputError(OutputError):
+    """The output is not the file any more that this process wrote."""
+
+
+class OutputFile:
+    """A file that this process replaces again and again, and recognises each time.
+
+    It is the same file while device, inode, size and time of the last change are the same. A copy
+    that replaces it counts as the same by its seal.
+
+    path: the file, or where it will be; what is there now is taken for it.
+
+    earlier: whether the file holds an earlier result, which stays until the new one has begun: a
+    run has a row beyond its start, a study its first result.
+
+    versions: how often it was replaced.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.earlier = False
+        self.versions = 0
+        self._left = _identity(path)
+        self._seal = b"" if self._left is None else seal_of(path)
+        self._coming: OutputFile | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of it, when this process looked last."""
+        return 0 if self._left is None else self._left[2]
+
+    def expect(self, version: OutputFile) -> None:
+        """Take another version for the file from when it is renamed onto it."""
+        self._coming = version
+
+    def settle(self) -> None:
+        """Take the expected version for the file if it is there: an error may have followed."""
+        version = self._coming
+        if version is not None and _identity(self.path) == version._left:
+            self._left, self._seal, self._coming = version._left, version._seal, None
+            self.earlier = False
+            self.versions += 1
+
+    def unchanged(self) -> bool:
+        """True if the file that this process saw last is still there, unchanged."""
+        return self._left is not None and _identity(self.path) == self._left
+
+    def check(self) -> None:
+        """Refuse another file than the one that was there."""
+        self.settle()
+        identity = _identity(self.path)
+        if identity == self._left:
+            return
+        if identity is None:
+            raise LostOutputError(f"{self.path} is gone: it was moved or deleted meanwhile.")
+        if self._left is None:
+            raise LostOutputError(
+                f"{self.path} appeared meanwhile: another program made it, and it stays as it is."
+            )
+        same = self._seal and self._seal == seal_of(self.path) and identity[2] == self._left[2]
+        if not same or is_broken(self.path):
+            raise LostOutputError(
+                f"{self.path} was changed or replaced by another program meanwhile, and stays as "
+                "it is."
+            )
+
+
+def replace_file(
+    file: Path | OutputFile, source: Path | None, write: Callable[[Any], None], room: int = 0
+) -> None:
+    """Write a new version of an HDF5 file beside it and rename it onto the file.
+
+    file: the file; one that is to be recognised is refused if another took its place.
+    source: what the new version begins as a copy of; None begins with an empty file.
+    room: bytes by which it may grow, beyond a few MiB.
+    """
+    output = file if isinstance(file, OutputFile) else OutputFile(file)
+    with uninterrupted():
+        with replacing(output.path, output.check) as partial:
+            if source is not None:
+                shutil.copyfile(source, partial)
+            reserve(partial, partial.stat().st_size + _MARGIN + room)
+            write_hdf5(partial, "w" if source is None else "r+", write)
+            seal(partial)
+            output.expect(OutputFile(partial))
+        output.settle()
+
+
+def replace_text(output: OutputFile, text: str) -> None:
+    """Write a new version of a text and rename it onto the file; it has no seal."""
+    with uninterrupted():
+        with replacing(output.path, output.check) as partial:
+            partial.write_text(text, encoding="utf-8")
+            output.expect(OutputFile(partial))
+        output.settle()
+
+
+def _identity(path: Path) -> tuple[int, int, int, int] | None:
+    """Identity of a file, which changes with its contents; None if it does not exist."""
+    try:
+        state = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return None
+        raise OutputError(not_written(path, error.strerror or str(error))) from None
+    if not stat.S_ISREG(state.st_mode):
+        return None
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+
+
+def write_hdf5(path: Path, mode: str, write: Callable[[Any], None]) -> None:
+    """Let HDF5 write a file, and raise what the disk said against it only when HDF5 is done."""
+    import h5py
+
+    with path.open("w+b" if mode == "w" else "r+b", buffering=0) as raw:
+        disk = _Disk(raw)
+        try:
+            with h5py.File(disk, mode) as file:
+                write(file)
+        finally:
+            if disk.error is not None:
+                raise disk.error from None
+
+
+def reserve(path: Path, size: int) -> None:
+    """Take disk space for a file, or fail before anything is written."""
+    if not hasattr(os, "posix_fallocate"):  # not on macOS and Windows
+        return
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # file systems that cannot
+            raise
+    finally:
+        os.close(descriptor)
+
+
+class _Disk:
+    """A file that takes all that HDF5 writes, and remembers the first error of the real one."""
+
+    def __init__(self, raw: FileIO) -> None:
+        self._raw = raw
+        self.error: Exception | None = None
+        self.seek, self.tell, self.read, self.readinto = raw.seek, raw.tell, raw.read, raw.readinto
+
+    def write(self, data: memoryview) -> int:
+        try:
+            left = data
+            while left.nbytes:
+                left = left[self._raw.write(left) :]
+        except Exception as error:
+            self.error = self.error or error
+        return data.nbytes
+
+    def truncate(self, size: int) -> int:
+        """Cut, or remember why not."""
+        try:
+            self._raw.truncate(size)
+        except Exception as error:
+            self.error = self.error or error
+        return size
+
+    def flush(self) -> None: ...
+
+
+_MARK = b"\nmeanfield crc32 "
+_LENGTH = len(_MARK) + 9
+_BLOCK = 2**20
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+"""How every HDF5 file begins."""
+
+# Version of the superblock -> where it tells the address of the file's end (8 bytes; HDF5 file
+# format specification, II.A). Such as h5py writes them, with addresses of 8 bytes.
+_END_ADDRESSES = {0: 40, 1: 44, 2: 28, 3: 28}
+# Where those of versions 0 and 1 have their flags. Later ones have a checksum over theirs.
+_FLAGS = slice(20, 24)
+
+
+def seal(path: Path) -> None:
+    """Append the checksum of all that a file holds."""
+    with path.open("r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        checksum = _checksum(file, size)
+        file.seek(size)
+        file.write(_MARK + b"%08x\n" % checksum)
+
+
+def seal_of(path: str | os.PathLike[str]) -> bytes:
+    """Seal of a file, which need not fit it; empty if it has none."""
+    with open(path, "rb") as file:
+        file.seek(max(file.seek(0, os.SEEK_END) - _LENGTH, 0))
+        trailer = file.read(_LENGTH)
+    return trailer if trailer.startswith(_MARK) else b""
+
+
+def is_broken(path: str | os.PathLike[str]) -> bool:
+    """True if a file has a seal that does not fit it, or has lost it with more than the seal."""
+    with open(path, "rb") as file:
+        whole = file.seek(0, os.SEEK_END)
+        size = max(whole - _LENGTH, 0)
+        file.seek(size)
+        trailer = file.read(_LENGTH)
+        if trailer.startswith(_MARK):
+            return trailer[len(_MARK) :] != b"%08x\n" % _checksum(file, size)
+        end = _end_of_content(file)
+        return end is not None and end != whole
+
+
+def _end_of_content(file: BinaryIO) -> int | None:
+    """Where HDF5 says that its file ends; None if it does not look like one of HDF5's."""
+    file.seek(0)
+    head = file.read(64)
+    place = _END_ADDRESSES.get(head[8]) if head.startswith(SIGNATURE) and head[8:] else None
+    return None if place is None else int.from_bytes(head[place : place + 8], "little")
+
+
+def _checksum(file: BinaryIO, size: int) -> int:
+    checksum, left = 0, size
+    file.seek(0)
+    while left > 0 and (block := file.read(min(left, _BLOCK))):
+        if left == size and block.startswith(SIGNATURE) and block[8:9] in (b"\0", b"\1"):
+            block = block[: _FLAGS.start] + bytes(4) + block[_FLAGS.stop :]
+        checksum, left = zlib.crc32(block, checksum), left - len(block)
+    return checksum

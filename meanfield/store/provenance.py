@@ -22,8 +22,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from meanfield.engines.threads import threads
-from meanfield.store.layout import check_ours
-from meanfield.store.reading import opened, plain_attributes
+from meanfield.store.layout import check_ours, opened, plain_attributes
 from meanfield.store.result_hash import result_hash
 from meanfield.store.run_file import check_format, file_results
 from meanfield.store.study_file import study_kind

@@ -14,18 +14,15 @@ from typing import TYPE_CHECKING, Any
 from meanfield.arrays import FloatArray
 from meanfield.errors import SimulationError
 from meanfield.events import Event
-from meanfield.files.replacing import OutputError
-from meanfield.files.signals import uninterrupted
+from meanfield.files import OutputError, uninterrupted
 from meanfield.runs import Run
 from meanfield.snapshot import Snapshot
 from meanfield.status import COMPLETED, RUNNING, cut_short, is_finished, stopped
 from meanfield.store import run_writer
-from meanfield.store.fluctuations_file import write_fluctuations
-from meanfield.store.output_file import FLUSH_SECONDS, OutputFile, replace_file
+from meanfield.store.locks import FLUSH_SECONDS, OutputFile, replace_file
 from meanfield.store.provenance import FACTS
-from meanfield.store.result_hash import result_hash
-from meanfield.store.run_file import file_results
-from meanfield.store.wall_time import WallTime
+from meanfield.store.result_hash import WallTime, result_hash
+from meanfield.store.run_file import file_results, write_fluctuations
 
 if TYPE_CHECKING:
     from meanfield.finite.results import Fluctuations

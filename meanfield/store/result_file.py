@@ -18,9 +18,9 @@ from meanfield.described import StudyResult
 from meanfield.names import VIEWS
 from meanfield.runs import Run
 from meanfield.status import COMPLETED
+from meanfield.store.layout import opened
 from meanfield.store.locks import replaced_at_once
 from meanfield.store.provenance import provenance
-from meanfield.store.reading import opened
 from meanfield.store.run_file import read_run
 from meanfield.store.study_file import read_result, study_kind, write_result
 from meanfield.store.sweep_file import is_sweep, load_sweep
@@ -62,7 +62,7 @@ def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = 
     >>> load("nothing.h5")
     Traceback (most recent call last):
     ...
-    meanfield.store.reading.FormatError: nothing.h5: no such file.
+    meanfield.store.layout.FormatError: nothing.h5: no such file.
     """
     if is_sweep(path):
         return load_sweep(path)

@@ -29,13 +29,18 @@
 
 Every axis has its dimension scale, so that xarray opens the file with engine="h5netcdf"; time is
 linked into the groups of series. A checksum over the whole file follows its end (`seal`).
+
+Fluctuations of N tokens in a run file, beside the run: its group /fluctuations.
+
+Written at once and as a whole, when the run is there; a run that goes on loses them. They follow
+from the problem and the saved times, and the hash of results does not cover them.
 """
 
 from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -52,27 +57,31 @@ from meanfield.events import Event
 from meanfield.labels import Labels
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables import OBSERVABLES
+from meanfield.problem import Problem
 from meanfield.runs import Run
 from meanfield.snapshot import Checkpoint
 from meanfield.spaces import Manifold, named_space
 from meanfield.spaces.label_cells import usual_order
 from meanfield.spectrum.time_units import TIME_UNITS
-from meanfield.store.fluctuations_file import GROUP, read_fluctuations
 from meanfield.store.layout import (
+    EXPANSION,
+    FormatError,
     check_counts,
     check_grows,
     check_indices,
     dataset,
     increasing_times,
+    opened,
+    plain_attributes,
     printable_text,
 )
-from meanfield.store.reading import EXPANSION, FormatError, opened, plain_attributes
 from meanfield.store.result_hash import run_results
-from meanfield.store.study_file import study_kind, writer_of
+from meanfield.store.study_file import labelled_arrays, put_arrays, restored, study_kind, writer_of
 
 if TYPE_CHECKING:
     import h5py
 
+    from meanfield.finite.results import Fluctuations
 
 FORMAT_VERSION = 2
 
@@ -112,7 +121,7 @@ def load(path: str | os.PathLike[str], states: str = "all") -> Run:
     >>> load("nothing.h5")
     Traceback (most recent call last):
     ...
-    meanfield.store.reading.FormatError: nothing.h5: no such file.
+    meanfield.store.layout.FormatError: nothing.h5: no such file.
     """
     with opened(path) as file:
         return read_run(path, file, states)
@@ -442,3 +451,39 @@ def _rows(source: h5py.Dataset, rows: _Indices) -> Iterator[Any]:
     for first in range(0, len(rows), slab):
         chosen = rows[first : first + slab]
         yield from source[chosen[0] : chosen[-1] + 1][chosen - chosen[0]]
+
+
+GROUP = "fluctuations"
+
+
+def write_fluctuations(file: h5py.File, fluctuations: Fluctuations) -> None:
+    """Put fluctuations at all saved times in the place of those that an open run file has."""
+    drop_fluctuations(file)
+    group = file.create_group(GROUP)
+    # The same time under another name, for xarray.
+    group["time"] = file["time"]
+    put_arrays(group, labelled_arrays(fluctuations))
+    group.attrs.update(fluctuations.stored_facts())
+
+
+def drop_fluctuations(file: h5py.File) -> None:
+    """Delete the fluctuations of an open run file."""
+    if GROUP in file:
+        del file[GROUP]
+
+
+def read_fluctuations(
+    file: h5py.File, attributes: Mapping[str, Any], problem: Callable[[], Problem]
+) -> Fluctuations | None:
+    """Fluctuations at the saved times of an open run file; None for a file without them.
+
+    `problem` is called at first use.
+    """
+    if GROUP not in file:
+        return None
+    from meanfield.finite.results import Fluctuations
+
+    group = file[GROUP]
+    known = {name: value for name, value in attributes.items() if name != "format_version"}
+    own = plain_attributes(group, *Fluctuations.required[1:])
+    return replace(restored(Fluctuations, group, known | own), source=problem)

@@ -17,8 +17,7 @@ from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.observables import entry_axis
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.spaces import Manifold
-from meanfield.store.fluctuations_file import drop_fluctuations
-from meanfield.store.run_file import EVENT_NUMBERS, FORMAT_VERSION
+from meanfield.store.run_file import EVENT_NUMBERS, FORMAT_VERSION, drop_fluctuations
 
 if TYPE_CHECKING:
     import h5py

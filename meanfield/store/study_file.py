@@ -26,11 +26,17 @@ import numpy as np
 from meanfield.described import StudyResult
 from meanfield.names import RESULT_KINDS, public
 from meanfield.status import COMPLETED, RUNNING, cut_short
-from meanfield.store.layout import arrays, check_counts, check_distinct, check_increasing
-from meanfield.store.output_file import FLUSH_SECONDS, OutputFile, replace_file
-from meanfield.store.reading import FormatError, opened, plain_attributes
-from meanfield.store.result_hash import result_hash
-from meanfield.store.wall_time import WallTime
+from meanfield.store.layout import (
+    FormatError,
+    arrays,
+    check_counts,
+    check_distinct,
+    check_increasing,
+    opened,
+    plain_attributes,
+)
+from meanfield.store.locks import FLUSH_SECONDS, OutputFile, replace_file
+from meanfield.store.result_hash import WallTime, result_hash
 from meanfield.studies.study import Runs, Study
 
 if TYPE_CHECKING:

@@ -26,9 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from meanfield.arguments import checked
-from meanfield.store.layout import checked_attribute
-from meanfield.store.output_file import OutputFile, replace_text
-from meanfield.store.reading import FormatError
+from meanfield.store.layout import FormatError, checked_attribute
+from meanfield.store.locks import OutputFile, replace_text
 from meanfield.studies.parts import part_of
 from meanfield.studies.sweep_results import Member, Parameter, Sweep
 
@@ -83,7 +82,7 @@ def load_sweep(folder: str | os.PathLike[str]) -> Sweep:
     >>> load_sweep("nothing")
     Traceback (most recent call last):
     ...
-    meanfield.store.reading.FormatError: nothing holds no sweep: there is no nothing/sweep.json.
+    meanfield.store.layout.FormatError: nothing holds no sweep: there is no nothing/sweep.json.
     """
     path = Path(folder)
     index = path if path.name == INDEX else path / INDEX

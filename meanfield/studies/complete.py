@@ -20,18 +20,17 @@ import tomli_w
 
 from meanfield.api import python_words
 from meanfield.engines.threads import threads
-from meanfield.files.replacing import OutputError
+from meanfield.files import OutputError
 from meanfield.progress import followed, wants_bar
 from meanfield.runfile import ConfigError
 from meanfield.runfile.config import check_continues
 from meanfield.runfile.output import check_path
 from meanfield.runfile.written import written
 from meanfield.status import COMPLETED
-from meanfield.store.locks import output_lock
-from meanfield.store.output_file import OutputFile
+from meanfield.store.locks import OutputFile, output_lock
 from meanfield.store.provenance import origin_attributes
+from meanfield.store.result_hash import WallTime, seconds_by_phase
 from meanfield.store.study_file import STUDY_COMMANDS, read_result, record_study, write_result
-from meanfield.store.wall_time import WallTime, seconds_by_phase
 from meanfield.studies.executors.processes import worker_pool
 from meanfield.studies.parts import PartStudy, missing_parts, parts_in, request_of_part
 from meanfield.studies.study import Execution, Request, Runs, Study

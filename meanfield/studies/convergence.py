@@ -27,7 +27,7 @@ from meanfield.carriers.options import DEFAULT_TOLERANCE, Options
 from meanfield.carriers.step_limits import check_no_layers, check_step
 from meanfield.engines.threads import one_blas_thread
 from meanfield.errors import SimulationError
-from meanfield.files.replacing import OutputError
+from meanfield.files import OutputError
 from meanfield.laws.sampling import sample_tokens
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem

@@ -40,7 +40,7 @@ from meanfield.carriers.step_limits import (
 )
 from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.lost_digits import partition_cancels
-from meanfield.files.replacing import OutputError
+from meanfield.files import OutputError
 from meanfield.laws.sampling import tokens_of
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import Clusters, clusters

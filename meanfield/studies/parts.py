@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.files.replacing import OutputError
+from meanfield.files import OutputError
 from meanfield.studies.study import Request, Results, Runs, Study, Table
 
 MOST_PARTS = 1_000_000

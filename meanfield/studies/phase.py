@@ -22,7 +22,7 @@ import numpy as np
 from meanfield.arguments import check_returned, checked
 from meanfield.arrays import FloatArray
 from meanfield.described import Array, ResultBase, StudyResult, plot_method
-from meanfield.files.replacing import OutputError
+from meanfield.files import OutputError
 from meanfield.problem import Problem
 from meanfield.problem_facts import problem_attributes
 from meanfield.spaces import named_space

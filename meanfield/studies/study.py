@@ -22,7 +22,7 @@ import numpy.typing as npt
 from meanfield.arguments import at_least, check_returned
 from meanfield.arrays import FloatArray
 from meanfield.carriers.options import Options
-from meanfield.files.replacing import OutputError
+from meanfield.files import OutputError
 from meanfield.measures import MOST_TOKENS, Density, LabelledDensity, Measure
 from meanfield.names import VIEWS
 from meanfield.problem import Problem

@@ -1,8 +1,7 @@
 """Verification of stored runs: laws that hold whatever the numbers are.
 
-`verify` makes all checks of `CHECKS`. Each module has one kind of check: `origins`, `states`,
-`motions`, `energies`, `symmetries`, `resolution`, `integrated` and `fluctuations`. `bounds` has
-their constants, `checked_run` their input, and `result` their results.
+`verify` makes all checks of `CHECKS`. Each module has its kinds of checks: `states`, `motions`,
+`energies`, `resolution` and `integrated`; `checked_run` has their input, `result` their results.
 """
 
 from meanfield.verification.result import Check as Check

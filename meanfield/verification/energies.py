@@ -21,13 +21,16 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.certificates.action import action_bound
 from meanfield.certificates.distances import TOLERANCE
 from meanfield.measures import Measure
-from meanfield.observables.energies import energy_unit, interaction_energy
-from meanfield.observables.head_energies import energy_note
+from meanfield.observables.energies import energy_note, energy_unit, interaction_energy
 from meanfield.problem import Problem
 from meanfield.runs import Run
-from meanfield.verification.bounds import largest_speed, mean_inverse_partition, power_rates
 from meanfield.verification.checked_run import ROUNDING, CheckedRun
-from meanfield.verification.motions import mean_distances
+from meanfield.verification.motions import (
+    largest_speed,
+    mean_distances,
+    mean_inverse_partition,
+    power_rates,
+)
 from meanfield.verification.result import Check, NotApplicable, check, measured
 
 # Points on the sphere whose distances take a millisecond or so.

@@ -9,24 +9,15 @@ from meanfield.arguments import checked
 from meanfield.progress import followed
 from meanfield.runs import Run
 from meanfield.store.result_file import load
-from meanfield.verification import (
-    energies,
-    fluctuations,
-    integrated,
-    motions,
-    origins,
-    resolution,
-    states,
-    symmetries,
-)
+from meanfield.verification import energies, integrated, motions, resolution, states
 from meanfield.verification.checked_run import CheckedRun
 from meanfield.verification.result import Check, Verification
 
 CHECKS: tuple[Callable[[CheckedRun], Check], ...] = (
-    origins.complete,
-    origins.unchanged,
-    origins.facts,
-    origins.rates,
+    resolution.complete,
+    resolution.unchanged,
+    resolution.facts,
+    resolution.rates,
     states.times,
     states.finite,
     states.masses,
@@ -44,7 +35,7 @@ CHECKS: tuple[Callable[[CheckedRun], Check], ...] = (
     energies.balance,
     energies.path,
     energies.action,
-    symmetries.symmetry,
+    states.symmetry,
     resolution.tails,
     resolution.cells,
     resolution.degrees,
@@ -111,8 +102,8 @@ def verify(
 
 def _checks(run: Run, path: str | os.PathLike[str] | None) -> Iterator[Check]:
     if path is not None:
-        yield origins.sealed(path)
+        yield resolution.sealed(path)
     checked_run = CheckedRun(run)
     for check in CHECKS:
         yield check(checked_run)
-    yield from fluctuations.fluctuation_checks(checked_run)
+    yield from resolution.fluctuation_checks(checked_run)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from meanfield.commands.main import main
-from meanfield.store.output_file import replace_file
+from meanfield.store.locks import replace_file
 from meanfield.store.run_file import load
 from meanfield.store.run_writer import create
 from meanfield.store.study_file import read_result, write_result

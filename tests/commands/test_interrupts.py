@@ -11,6 +11,7 @@ import weakref
 import pytest
 
 import meanfield as mf
+from meanfield import files
 from meanfield.commands import interrupts
 from meanfield.commands.arguments import duration
 from meanfield.commands.interrupts import (
@@ -21,9 +22,7 @@ from meanfield.commands.interrupts import (
     stop_after,
     stop_listening,
 )
-from meanfield.files import signals
-from meanfield.files.replacing import replacing
-from meanfield.files.signals import uninterrupted
+from meanfield.files import replacing, uninterrupted
 
 CONFIG = """\
 problem = { manifold = "circle", beta = 3.0, normalization = "none" }
@@ -135,7 +134,7 @@ def test_signal_that_waited_for_an_import_waits_for_a_write(tmp_path, monkeypatc
     code = "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\n"
     (tmp_path / "library_with_a_signal.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(signals, "_AGAIN_SECONDS", 1000.0)
+    monkeypatch.setattr(files, "_AGAIN_SECONDS", 1000.0)
     path = tmp_path / "x.txt"
     with pytest.raises(KeyboardInterrupt):
         importlib.import_module("library_with_a_signal")

@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.explore.frames import COLOURS
-from meanfield.explore.physics import RANGES, Setting, explored, linear_law, rates_of, setting_of
+from meanfield.explore.physics import (
+    COLOURS,
+    RANGES,
+    Setting,
+    explored,
+    linear_law,
+    rates_of,
+    setting_of,
+)
 from meanfield.explore.server import PAGES
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from meanfield.store.output_file import seal
+from meanfield.store.locks import seal
 
 Change = Callable[[h5py.File, str], None]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from meanfield.events import Event
-from meanfield.results.event_summary import event_lines, event_summary, event_summary_json
 from meanfield.results.report import Report
+from meanfield.results.run_report import event_lines, event_summary, event_summary_json
 
 HAND_OVER = Event(3.5, "hand-over", "characteristics -> atoms: they have met")
 ATOMS = [Event(3.5, "cluster", "", (i, -1), (m, np.nan)) for i, m in enumerate([0.5, 0.3, 0.2])]

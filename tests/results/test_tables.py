@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.results.report import html_table
-from meanfield.results.sparklines import bars, curve
+from meanfield.results.report import bars, curve, html_table
 
 CIRCLE = mf.Circle()
 PROBLEM = mf.Problem(

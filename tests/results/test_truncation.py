@@ -6,7 +6,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.carriers.options import Options
-from meanfield.results.truncation import truncation_summary
+from meanfield.results.run_report import truncation_summary
 
 
 def line_of(problem, *carriers, tokens=None):

@@ -11,9 +11,8 @@ import meanfield as mf
 from meanfield.carriers import Options
 from meanfield.runfile import ConfigError, load_config
 from meanfield.runfile.config import check_continues
-from meanfield.runfile.heads import attention_of
-from meanfield.runfile.stored import stored_problem
-from meanfield.runfile.written import written
+from meanfield.runfile.matrices import attention_of
+from meanfield.runfile.written import stored_problem, written
 from meanfield.runs import Run
 
 HEADER = """\

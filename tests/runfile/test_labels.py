@@ -6,7 +6,7 @@ from parameters import refused
 
 import meanfield as mf
 from meanfield.runfile import ConfigError, load_config
-from meanfield.runfile.stored import stored_problem
+from meanfield.runfile.written import stored_problem
 
 FILE = """\
 problem = { manifold = "circle", beta = 5.0, normalization = "softmax" }

@@ -4,7 +4,7 @@ import pytest
 from parameters import refused, together
 
 from meanfield.runfile import ConfigError, load_config
-from meanfield.runfile.overrides import override
+from meanfield.runfile.document import override
 
 SECTIONS = {"s": ["k", "other"], "problem": ["beta"], "output": ["path"]}
 

@@ -9,8 +9,7 @@ from parameters import together
 import meanfield as mf
 from meanfield.carriers import Options
 from meanfield.runfile import load_config
-from meanfield.runfile.stored import stored_problem
-from meanfield.runfile.written import written
+from meanfield.runfile.written import stored_problem, written
 from meanfield.runs import Run
 
 RUN = """\

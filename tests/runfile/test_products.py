@@ -2,8 +2,8 @@
 
 import pytest
 
+from meanfield.runfile.document import value_of
 from meanfield.runfile.keys import ConfigError
-from meanfield.runfile.overrides import value_of
 from meanfield.runfile.products import parameters_of, toml_value
 
 SECTIONS = {"problem": ["beta", "normalization"], "initial": ["modes"]}

@@ -2,9 +2,8 @@
 
 import pytest
 
-from meanfield.files.replacing import OutputError
-from meanfield.store.locks import check_figure_place, check_results
-from meanfield.store.output_file import replace_file
+from meanfield.files import OutputError
+from meanfield.store.locks import check_figure_place, check_results, replace_file
 
 
 def named(file):

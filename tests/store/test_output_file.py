@@ -12,11 +12,9 @@ from functools import partial
 import h5py
 import pytest
 
-from meanfield.files.replacing import OutputError, replace_bytes
-from meanfield.files.signals import uninterrupted
-from meanfield.store import output_file
-from meanfield.store.locks import writer_lock
-from meanfield.store.output_file import is_broken, replace_file
+from meanfield.files import OutputError, replace_bytes, uninterrupted
+from meanfield.store import locks
+from meanfield.store.locks import is_broken, replace_file, writer_lock
 
 
 def put(name, value):
@@ -313,14 +311,14 @@ class Faulty:
 
 def test_no_failure_of_the_disk_is_forgotten(tmp_path, monkeypatch):
     """HDF5 forgets what it could not write when it closes a dataset: a hole would be sealed."""
-    path, real, failing = tmp_path / "x.h5", output_file._Disk, 0
+    path, real, failing = tmp_path / "x.h5", locks._Disk, 0
     replace_file(path, None, put("a", 1))
 
     def write(file):
         file.create_dataset("chunks", data=[1.0] * 1000, chunks=(50,))
         file["b"] = 2
 
-    monkeypatch.setattr(output_file, "_Disk", lambda raw: real(Faulty(raw, failing)))
+    monkeypatch.setattr(locks, "_Disk", lambda raw: real(Faulty(raw, failing)))
     while True:
         try:
             replace_file(path, path, write)
@@ -335,12 +333,12 @@ def test_no_failure_of_the_disk_is_forgotten(tmp_path, monkeypatch):
 
 def test_disk_that_takes_few_bytes_at_a_time_gets_all(tmp_path, monkeypatch):
     """The end of a large write would be missing."""
-    path, real, written = tmp_path / "x.h5", output_file._Disk, random.Random(1).randbytes(100)
+    path, real, written = tmp_path / "x.h5", locks._Disk, random.Random(1).randbytes(100)
     with (tmp_path / "x").open("w+b", buffering=0) as raw:
         disk = real(Faulty(raw, most=7))
         assert disk.write(memoryview(written)) == 100 and disk.error is None
     assert (tmp_path / "x").read_bytes() == written
-    monkeypatch.setattr(output_file, "_Disk", lambda raw: real(Faulty(raw, most=7)))
+    monkeypatch.setattr(locks, "_Disk", lambda raw: real(Faulty(raw, most=7)))
     replace_file(path, None, put("a", 1))
     replace_file(path, path, put("b", 2))
     assert numbers(path) == {"a": 1, "b": 2} and not is_broken(path)

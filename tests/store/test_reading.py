@@ -9,8 +9,8 @@ import h5py
 import numpy as np
 import pytest
 
-from meanfield.store.output_file import seal
-from meanfield.store.reading import FormatError, check_bounded, opened
+from meanfield.store.layout import FormatError, check_bounded, opened
+from meanfield.store.locks import seal
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_file_that_cannot_be_read_says_why(path, monkeypatch):
     def refuse(name):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("meanfield.store.reading.is_broken", refuse)
+    monkeypatch.setattr("meanfield.store.layout.is_broken", refuse)
     text = r"x\.h5 cannot be read: Permission denied\."
     with pytest.raises(FormatError, match=text), opened(path):
         pass

@@ -10,12 +10,12 @@ from parameters import refused
 
 import meanfield as mf
 from meanfield.errors import SimulationError
-from meanfield.files.replacing import OutputError
+from meanfield.files import OutputError
 from meanfield.measures import Density
 from meanfield.problem_facts import problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.store import recorder, run_writer
-from meanfield.store.output_file import LostOutputError, OutputFile
+from meanfield.store.locks import LostOutputError, OutputFile
 from meanfield.store.recorder import conclude, record
 from meanfield.store.run_file import load, read_checkpoint
 

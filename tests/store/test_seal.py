@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from meanfield.store.output_file import is_broken, seal
+from meanfield.store.locks import is_broken, seal
 
 
 def sealed(path, content):

@@ -17,7 +17,7 @@ from meanfield.described import Array, Rows, StudyResult, array, attribute
 from meanfield.names import VIEWS
 from meanfield.results.study_reports import described_report
 from meanfield.store import study_file
-from meanfield.store.output_file import LostOutputError, OutputFile
+from meanfield.store.locks import LostOutputError, OutputFile
 from meanfield.store.run_file import load as load_run
 from meanfield.store.study_file import (
     read_study,

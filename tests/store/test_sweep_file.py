@@ -10,7 +10,7 @@ from parameters import refused
 
 import meanfield as mf
 from meanfield.figures.draw.sweep import sweep_figure, sweep_picture
-from meanfield.store.reading import FormatError
+from meanfield.store.layout import FormatError
 from meanfield.store.sweep_file import load_sweep, write_sweep
 from meanfield.studies.sweep_results import Member, Parameter, Sweep
 

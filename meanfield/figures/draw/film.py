@@ -56,7 +56,7 @@ from meanfield.figures.draw.style import (
     set_title,
 )
 from meanfield.figures.draw.vectors import cosines_on_axes, prepare_axes, sizes_on_axes
-from meanfield.files.replacing import replacing
+from meanfield.files import replacing
 from meanfield.store.locks import check_figure_place, writer_lock
 
 Frames = Iterable[NDArray[np.uint8]]

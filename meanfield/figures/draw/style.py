@@ -17,7 +17,7 @@ from matplotlib.textpath import TextPath
 
 from meanfield.described import Facts
 from meanfield.figures.data.saved_times import Frame
-from meanfield.results.words import at_start, attention_words
+from meanfield.results.report import at_start, attention_words
 from meanfield.status import stop_rule
 
 INK = "#22262b"

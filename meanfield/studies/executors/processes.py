@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from meanfield.engines.threads import set_threads
-from meanfield.files.signals import STOPPING
+from meanfield.files import STOPPING
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from meanfield.errors import list_names
 from meanfield.runfile import Config
 from meanfield.runs import Run
 from meanfield.status import LEFT_OUT
-from meanfield.store.output_file import OutputFile
+from meanfield.store.locks import OutputFile
 from meanfield.studies.study import Runs
 from meanfield.studies.sweep_results import Member, Sweep, last_value
 from meanfield.studies.sweeps.plan import SweepPlan

@@ -18,15 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.errors import SimulationError, one_line
-from meanfield.files.replacing import OutputError
+from meanfield.files import OutputError
 from meanfield.recording import complete_fluctuations, evolution_of, execute, record_of
 from meanfield.runfile import Config, ConfigError, load_config
 from meanfield.runfile.products import members_of
 from meanfield.runfile.python_file import Permission
 from meanfield.status import stopped
-from meanfield.store.locks import holds_results
-from meanfield.store.output_file import OutputFile
-from meanfield.store.reading import FormatError
+from meanfield.store.layout import FormatError
+from meanfield.store.locks import OutputFile, holds_results
 from meanfield.store.run_file import load
 from meanfield.store.sweep_file import INDEX, PARTS, load_sweep
 from meanfield.studies.executors import finished

@@ -9,18 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from meanfield.files.replacing import OutputError
+from meanfield.files import OutputError
 from meanfield.runfile import Config, ConfigError, load_config
 from meanfield.runfile.config import check_continues
 from meanfield.runfile.products import members_of, toml_value
 from meanfield.runfile.python_file import Permission
 from meanfield.status import COMPLETED
-from meanfield.store.locks import check_own, check_results, writer_lock
-from meanfield.store.output_file import OutputFile
+from meanfield.store.layout import FormatError
+from meanfield.store.locks import OutputFile, check_own, check_results, writer_lock
 from meanfield.store.provenance import origin_attributes
-from meanfield.store.reading import FormatError
+from meanfield.store.result_hash import WallTime, seconds_by_phase
 from meanfield.store.sweep_file import INDEX, INDEX_BEGINNING, PARTS, read_index, write_sweep
-from meanfield.store.wall_time import WallTime, seconds_by_phase
 from meanfield.studies.parts import Part, missing_parts, parts_in
 from meanfield.studies.sweep_results import Member, Parameter, Sweep, value_words
 from meanfield.studies.sweeps.adaptive import adaptive_plan

@@ -15,7 +15,7 @@ import numpy as np
 
 from meanfield.arguments import checked
 from meanfield.carriers import Options
-from meanfield.files.replacing import replace_bytes
+from meanfield.files import replace_bytes
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
 from meanfield.runfile import ConfigError
@@ -23,10 +23,9 @@ from meanfield.runfile.config import ALL_KEYS
 from meanfield.runfile.products import parameters_of, toml_value
 from meanfield.runfile.python_file import Permission
 from meanfield.runfile.written import written
-from meanfield.store.locks import check_own
-from meanfield.store.output_file import OutputFile
+from meanfield.store.locks import OutputFile, check_own
+from meanfield.store.result_hash import WallTime
 from meanfield.store.sweep_file import load_sweep, write_sweep
-from meanfield.store.wall_time import WallTime
 from meanfield.studies.complete import python_call, run_missing, study_pool
 from meanfield.studies.study import Execution, Request, Runs
 from meanfield.studies.sweep_results import Parameter, Sweep

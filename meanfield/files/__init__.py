@@ -1,1 +1,0 @@
-"""Files as such, whatever they hold: replaced at once, and not torn by signals."""
