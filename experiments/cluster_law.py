@@ -20,7 +20,7 @@ from meanfield.spaces import Sphere
 from meanfield.spectrum.stability import switching_threshold
 from meanfield.store.study_file import read_result
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.executors.processes import worker_pool
+from meanfield.studies.executors import worker_pool
 
 MOST_DEVIATION = 3.5  # of the largest of 24 to 90 Gaussian numbers: exceeded in 1 to 4 % of cases
 

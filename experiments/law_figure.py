@@ -20,8 +20,7 @@ from law_points import LawPoint, degree_count
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, MultipleLocator, NullLocator
 
-from meanfield.figures.draw.figures import check_suffix, new_figure, write_figure
-from meanfield.figures.draw.style import (
+from meanfield.figures.draw.axes import (
     ENERGY,
     INK,
     MUTED,
@@ -31,6 +30,7 @@ from meanfield.figures.draw.style import (
     style,
     title_above,
 )
+from meanfield.figures.draw.figures import check_suffix, new_figure, write_figure
 from meanfield.spaces import Sphere
 from meanfield.spectrum.stability import switching_threshold
 

@@ -28,8 +28,7 @@ from meanfield.problem_facts import problem_attributes
 from meanfield.spectrum.cluster_counts import mean_clusters, mean_maxima
 from meanfield.spectrum.stability import dominant_degree
 from meanfield.studies.corrected_law import constants, corrected_counts, on_nodes
-from meanfield.studies.count_law import CountLaw, law_of, total_variation
-from meanfield.studies.ensemble_results import Ensemble
+from meanfield.studies.ensemble_results import CountLaw, Ensemble, law_of, total_variation
 from meanfield.studies.prediction import linear_counts
 
 _DERIVED = ("paper_time_factor", "growth_rate_max")

@@ -43,16 +43,14 @@ from meanfield.papers.hardmax_paths import hardmax
 from meanfield.papers.kuramoto import synchronised_order
 from meanfield.papers.lifetimes import closest_pair_survival, polygon_lifetime
 from meanfield.papers.limit_shapes import LimitShape, limit_shape
-from meanfield.papers.merging import RandomHead, merging_diagram
-from meanfield.papers.merging_results import MergingDiagram
-from meanfield.papers.next_merge import next_merge_estimate
+from meanfield.papers.merging import MergingDiagram, RandomHead, merging_diagram
 from meanfield.papers.normalization_schemes import equiangular_layers, linear_phase_clock
 from meanfield.papers.optimal import optimal_configuration
 from meanfield.papers.pair_correlation_study import PairCorrelation, pair_correlation
 from meanfield.papers.random_tokens import hemisphere_probability
 from meanfield.papers.stationary_measures import stationary_spectrum
 from meanfield.papers.truncation import truncation
-from meanfield.papers.two_clusters import two_cluster_time
+from meanfield.papers.two_clusters import next_merge_estimate, two_cluster_time
 from meanfield.problem import Problem
 from meanfield.runs import Run
 from meanfield.schemes.layers import Layers

@@ -36,8 +36,7 @@ FLOORS = [
     "papers",
     "certificates",
     "studies",
-    "papers.hardmax_paths papers.merging papers.merging_results papers.optimal "
-    "papers.pair_correlation_study",
+    "papers.hardmax_paths papers.merging papers.optimal papers.pair_correlation_study",
     "figures.data",
     "figures results store verification",
     "runfile",

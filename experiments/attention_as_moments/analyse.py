@@ -17,8 +17,8 @@ from scipy.special import eval_gegenbauer
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
+from meanfield.figures.draw.axes import ENERGY, MUTED, ORDER, style, title_above
 from meanfield.figures.draw.figures import new_figure, write_figure
-from meanfield.figures.draw.style import ENERGY, MUTED, ORDER, style, title_above
 from meanfield.papers.truncation import positive_variance, trigonometric_variance
 
 SECONDS = 90, 2

@@ -12,8 +12,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter
 
 import meanfield as mf
+from meanfield.figures.draw.axes import DENSITY_COLOURS, INK, style, title_above
 from meanfield.figures.draw.figures import new_figure, write_figure
-from meanfield.figures.draw.style import DENSITY_COLOURS, INK, style, title_above
 
 SIZES = ("#9ecae1", "#2f6db3", "#46166b")
 """Colours of numbers of tokens, from few to many."""

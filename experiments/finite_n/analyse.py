@@ -19,11 +19,11 @@ from claims import Claim, Errors, near_zero
 
 import meanfield as mf
 from meanfield.engines.threads import threads
+from meanfield.figures.draw.axes import DEGREE_COLOURS, INK, MUTED, style
 from meanfield.figures.draw.figures import new_figure, write_figure
-from meanfield.figures.draw.style import DEGREE_COLOURS, INK, MUTED, style
 from meanfield.finite.results import Fluctuations
 from meanfield.studies.ensemble_moments import EnsembleMoments, Estimate
-from meanfield.studies.executors.processes import worker_pool
+from meanfield.studies.executors import worker_pool
 
 SECONDS = 1800, 120
 FOLDER = Path(__file__).parent

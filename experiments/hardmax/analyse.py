@@ -17,8 +17,8 @@ from claims import Claim, Errors, near_zero
 from scipy.spatial import ConvexHull
 
 import meanfield as mf
+from meanfield.figures.draw.axes import COUNT, ENERGY, FAINT, INK, MUTED, ORDER, style
 from meanfield.figures.draw.figures import new_figure, write_figure
-from meanfield.figures.draw.style import COUNT, ENERGY, FAINT, INK, MUTED, ORDER, style
 from meanfield.papers.hardmax import inclusion_distance, two_pole_moments
 
 SECONDS = 30, 10

@@ -17,8 +17,8 @@ from claims import Claim, Errors, near_zero
 from scipy.stats import kstest
 
 import meanfield as mf
+from meanfield.figures.draw.axes import COUNT, ENERGY, FAINT, INK, MUTED, ORDER, style
 from meanfield.figures.draw.figures import new_figure, write_figure
-from meanfield.figures.draw.style import COUNT, ENERGY, FAINT, INK, MUTED, ORDER, style
 
 SECONDS = 360, 40
 FOLDER = Path(__file__).parent

@@ -11,9 +11,9 @@ from matplotlib.lines import Line2D
 from noisy_transition.ramp import Loop, breaks_down, sets_in
 from scipy.interpolate import CubicSpline
 
+from meanfield.figures.draw.axes import ENERGY, INK, MUTED, ORDER, style, title_above
 from meanfield.figures.draw.figures import new_figure, write_figure
 from meanfield.figures.draw.phase import BOTH
-from meanfield.figures.draw.style import ENERGY, INK, MUTED, ORDER, style, title_above
 
 DOWN, UP = ORDER, ENERGY
 STATES = "#a9b1bb"

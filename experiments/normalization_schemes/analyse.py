@@ -15,8 +15,8 @@ import numpy as np
 from claims import Claim, Errors, near_zero
 
 import meanfield as mf
+from meanfield.figures.draw.axes import ENERGY, INK, MUTED, ORDER, style, title_above
 from meanfield.figures.draw.figures import new_figure, write_figure
-from meanfield.figures.draw.style import ENERGY, INK, MUTED, ORDER, style, title_above
 from meanfield.schemes.layers import Placement
 
 SECONDS = 10, 7

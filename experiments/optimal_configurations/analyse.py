@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from scipy.spatial import ConvexHull
 
 import meanfield as mf
+from meanfield.figures.draw.axes import ENERGY, FAINT, INK, MUTED, ORDER, style, title_above
 from meanfield.figures.draw.figures import new_figure, write_figure
-from meanfield.figures.draw.style import ENERGY, FAINT, INK, MUTED, ORDER, style, title_above
 from meanfield.papers.configurations import uniform_energy
 from meanfield.papers.optimal import Configuration
 

@@ -26,8 +26,8 @@ from scipy.linalg import expm
 from scipy.special import ive
 
 import meanfield as mf
+from meanfield.figures.draw.axes import COUNT, ENERGY, INK, ORDER, style
 from meanfield.figures.draw.figures import new_figure, write_figure
-from meanfield.figures.draw.style import COUNT, ENERGY, INK, ORDER, style
 
 SECONDS = 30, 20
 FOLDER = Path(__file__).parent

@@ -19,7 +19,7 @@ from scipy.special import ive
 
 from meanfield.api import simulate
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.style import ENERGY, INK
+from meanfield.figures.draw.axes import ENERGY, INK
 from meanfield.laws.initial import from_points
 from meanfield.problem import Problem
 from meanfield.spaces import Sphere

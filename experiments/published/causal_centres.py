@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.style import ENERGY, FAINT, INK, MUTED
+from meanfield.figures.draw.axes import ENERGY, FAINT, INK, MUTED
 from meanfield.observables.cosines import greedy_centres, strong_centres
 from meanfield.papers.random_tokens import expected_centres
 from published.entry import Progress, Reproduction, unfollowed

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.style import MUTED, ORDER
+from meanfield.figures.draw.axes import MUTED, ORDER
 from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import token_paths
 

@@ -12,7 +12,7 @@ from claims import Claim
 from matplotlib.figure import Figure
 
 import meanfield as mf
-from meanfield.figures.draw.style import COUNT, ENERGY, ORDER
+from meanfield.figures.draw.axes import COUNT, ENERGY, ORDER
 from published.entry import Progress, Reproduction, unfollowed
 
 BETAS, DEGREES = (5.0, 7.0), 10

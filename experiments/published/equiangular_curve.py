@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.style import ENERGY, INK, ORDER
+from meanfield.figures.draw.axes import ENERGY, INK, ORDER
 from published.entry import Progress, Reproduction, unfollowed
 
 TOKENS, DELTA, UNTIL = 128, 1e-3, 30.0

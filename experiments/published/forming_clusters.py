@@ -22,7 +22,7 @@ from scipy.fft import irfft, rfft
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.style import ENERGY, ORDER
+from meanfield.figures.draw.axes import ENERGY, ORDER
 from published.entry import Progress, Reproduction, unfollowed
 
 POINTS, COURANT, NOISE = 10_000, 0.02, 0.01

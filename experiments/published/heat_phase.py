@@ -20,7 +20,7 @@ from scipy.special import ive
 
 from meanfield.api import simulate
 from meanfield.arrays import ComplexArray, FloatArray
-from meanfield.figures.draw.style import INK, TIME_COLOURS
+from meanfield.figures.draw.axes import INK, TIME_COLOURS
 from meanfield.laws.initial import from_density
 from meanfield.problem import Problem
 from meanfield.spaces import Circle

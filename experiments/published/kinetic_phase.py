@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.style import ENERGY, FAINT, INK, MUTED, ORDER
+from meanfield.figures.draw.axes import ENERGY, FAINT, INK, MUTED, ORDER
 from published.entry import Progress, Reproduction, unfollowed
 
 BETA, END = 4.0, 400.0

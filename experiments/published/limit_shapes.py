@@ -18,7 +18,7 @@ from scipy.linalg import expm
 
 from meanfield.api import simulate
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.style import ENERGY, INK, MUTED
+from meanfield.figures.draw.axes import ENERGY, INK, MUTED
 from meanfield.laws.initial import from_points
 from meanfield.measures import Measure
 from meanfield.papers.limit_shapes import LimitShape, hull_vertices, hull_volume, limit_shape

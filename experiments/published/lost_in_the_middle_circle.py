@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.style import FAINT, INK
+from meanfield.figures.draw.axes import FAINT, INK
 from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import token_paths
 

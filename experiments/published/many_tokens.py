@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.fields.interactions import interaction_of
-from meanfield.figures.draw.style import ENERGY, MUTED, ORDER
+from meanfield.figures.draw.axes import ENERGY, MUTED, ORDER
 from meanfield.observables.clusters import Clusters, clusters
 from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import token_paths

@@ -17,7 +17,7 @@ from claims import Claim
 from matplotlib.figure import Figure
 
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.style import ENERGY, INK, ORDER
+from meanfield.figures.draw.axes import ENERGY, INK, ORDER
 from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import draw_ball, energy_of, moved_by
 

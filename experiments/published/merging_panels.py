@@ -20,10 +20,11 @@ from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.merging import MergingPicture, draw_merging
-from meanfield.papers.merging_results import MergingDiagram
+from meanfield.figures.draw.axes import title_above
+from meanfield.figures.draw.phase import MergingPicture, draw_merging
+from meanfield.papers.merging import MergingDiagram
 from meanfield.spectrum.time_units import paper_time_factor
-from meanfield.studies.executors.processes import worker_pool
+from meanfield.studies.executors import worker_pool
 
 TOKENS = 32
 """Tokens of a system."""
@@ -174,6 +175,7 @@ def draw(
         picture = MergingPicture(
             facts, title, data[f"{name}_times"], betas, data[f"{name}_share"], curve
         )
+        title_above(place, picture.title, picture.facts)
         draw_merging(picture, place)
     for place in axes[len(listed) :]:
         place.remove()

@@ -16,7 +16,7 @@ import numpy as np
 from claims import Claim
 from matplotlib.figure import Figure
 
-from meanfield.figures.draw.style import ENERGY, ORDER
+from meanfield.figures.draw.axes import ENERGY, ORDER
 from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import draw_ball, energy_of, moved_by
 

@@ -18,7 +18,7 @@ from scipy.special import iv
 
 from meanfield.api import simulate
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.style import INK, TIME_COLOURS
+from meanfield.figures.draw.axes import INK, TIME_COLOURS
 from meanfield.laws.initial import uniform
 from meanfield.problem import Problem
 from meanfield.spaces import Circle

@@ -22,7 +22,7 @@ from scipy.special import lambertw
 
 from meanfield.api import simulate
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.style import COUNT, ENERGY, ORDER, TIME_COLOURS
+from meanfield.figures.draw.axes import COUNT, ENERGY, ORDER, TIME_COLOURS
 from meanfield.laws.initial import from_points
 from meanfield.problem import Problem
 from meanfield.spaces import Circle

@@ -20,7 +20,7 @@ from scipy.special import ive
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.style import ENERGY, INK, MUTED, ORDER
+from meanfield.figures.draw.axes import ENERGY, INK, MUTED, ORDER
 from published.entry import Progress, Reproduction, unfollowed
 
 MANIFOLDS = {"circle": (2, mf.Circle()), "sphere": (3, mf.Sphere())}

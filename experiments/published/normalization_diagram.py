@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.fields.blocks import attention_output, unit_vectors
-from meanfield.figures.draw.style import DENSITY_COLOURS
+from meanfield.figures.draw.axes import DENSITY_COLOURS
 from meanfield.schemes.layers import Placement
 from meanfield.terms.attention import HeadMatrices
 from published.entry import Progress, Reproduction, unfollowed

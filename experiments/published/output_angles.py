@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from meanfield.arrays import FloatArray
 from meanfield.fields.blocks import attention_output
-from meanfield.figures.draw.style import DENSITY_COLOURS
+from meanfield.figures.draw.axes import DENSITY_COLOURS
 from meanfield.terms.attention import HeadMatrices
 from published.entry import Progress, Reproduction, unfollowed
 

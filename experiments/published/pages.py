@@ -20,8 +20,8 @@ from claims import Claim, digits
 from matplotlib.figure import Figure
 from PIL import Image
 
+from meanfield.figures.draw.axes import style
 from meanfield.figures.draw.figures import new_figure
-from meanfield.figures.draw.style import style
 from meanfield.files import OutputError, clear_away, replace_bytes
 from meanfield.store.locks import check_own, writer_lock
 from published.entry import Entry, Maker, Reproduction

@@ -22,7 +22,7 @@ from matplotlib.gridspec import GridSpec
 
 from meanfield.api import simulate
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.style import ENERGY, INK, ORDER, TIME_COLOURS
+from meanfield.figures.draw.axes import ENERGY, INK, ORDER, TIME_COLOURS
 from meanfield.laws.initial import from_points
 from meanfield.problem import Problem
 from meanfield.spaces import Circle, Sphere

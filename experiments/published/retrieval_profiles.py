@@ -23,7 +23,7 @@ from numpy.polynomial import Chebyshev
 from scipy.optimize import brentq
 
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.style import ENERGY, INK, ORDER, TIME_COLOURS
+from meanfield.figures.draw.axes import ENERGY, INK, ORDER, TIME_COLOURS
 from meanfield.papers.causal import causal_response
 from meanfield.problem import Problem
 from meanfield.spaces import Circle

@@ -12,7 +12,7 @@ from matplotlib.patches import Circle as Disc
 
 from meanfield.api import simulate
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.style import INK, MUTED
+from meanfield.figures.draw.axes import INK, MUTED
 from meanfield.laws.initial import from_points
 from meanfield.measures import Measure
 from meanfield.problem import Problem

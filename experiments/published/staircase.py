@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.style import INK
+from meanfield.figures.draw.axes import INK
 from meanfield.observables.cluster_tree import cluster_tree
 from published.entry import Progress, Reproduction, unfollowed
 from published.staircase_clock import second_integration

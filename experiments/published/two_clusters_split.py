@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 
 from meanfield.api import simulate
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.style import COUNT, ENERGY, INK, ORDER
+from meanfield.figures.draw.axes import COUNT, ENERGY, INK, ORDER
 from meanfield.laws.initial import from_points
 from meanfield.problem import Problem
 from meanfield.schemes.layers import Layers

@@ -16,8 +16,8 @@ import numpy as np
 from claims import Claim
 from scipy.integrate import solve_ivp
 
+from meanfield.figures.draw.axes import COUNT, ENERGY, INK, ORDER, style
 from meanfield.figures.draw.figures import new_figure, write_figure
-from meanfield.figures.draw.style import COUNT, ENERGY, INK, ORDER, style
 from meanfield.papers.random_layers import (
     antipodal_probability,
     cluster_lifetime,

@@ -19,8 +19,8 @@ from claims import Claim
 from scipy.optimize import minimize
 
 import meanfield as mf
+from meanfield.figures.draw.axes import DENSITY_COLOURS, ENERGY, INK, ORDER, style
 from meanfield.figures.draw.figures import new_figure, write_figure
-from meanfield.figures.draw.style import DENSITY_COLOURS, ENERGY, INK, ORDER, style
 from meanfield.observables import clusters
 
 SECONDS = 120, 60

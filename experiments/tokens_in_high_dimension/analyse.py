@@ -17,8 +17,8 @@ from matplotlib.colors import LogNorm
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.figures.data.saved_times import edges_between
+from meanfield.figures.draw.axes import DENSITY_COLOURS, style, title_above
 from meanfield.figures.draw.figures import new_figure, write_figure
-from meanfield.figures.draw.style import DENSITY_COLOURS, style, title_above
 from meanfield.observables.cosines import EDGES
 
 SECONDS = 100, 10

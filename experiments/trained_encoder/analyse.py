@@ -11,13 +11,14 @@ from __future__ import annotations
 import csv
 import hashlib
 import importlib.util
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 from claims import Claim, near_zero
 
 import meanfield as mf
+from meanfield.figures.draw.axes import ENERGY, INK, MUTED, ORDER, style, title_above
 from meanfield.figures.draw.figures import new_figure, write_figure
 from meanfield.figures.draw.replay import (
     draw_betas,
@@ -28,10 +29,8 @@ from meanfield.figures.draw.replay import (
     replay_picture,
     token_limit_picture,
 )
-from meanfield.figures.draw.style import ENERGY, INK, MUTED, ORDER, style
 from meanfield.models.encoder import Encoder
-from meanfield.models.heads import HeadTable
-from meanfield.models.ladder import RUNGS, STEPS
+from meanfield.models.heads import RUNGS, STEPS, HeadTable
 from meanfield.models.replay import Replay
 from meanfield.models.token_limit import TokenLimit
 
@@ -228,8 +227,8 @@ def draw(found: Replay, limits: dict[str, TokenLimit]) -> None:
         draw_values(picture, values)
         draw_ladder(picture, rungs)
         draw_steps(found, steps)
-        part = token_limit_picture(limits["docs"])
-        draw_token_limit(replace(part, title="", facts="n of 4096 tokens, and slopes"), limit)
+        title_above(limit, "", "n of 4096 tokens, and slopes")
+        draw_token_limit(token_limit_picture(limits["docs"]), limit)
         titles = ("directions of tokens", r"scores $\approx\beta\,\times$ cosine?",
                   "eigenvalues of the sum of values", "from the model to an equation",
                   "one layer from the model's own state")  # fmt: skip

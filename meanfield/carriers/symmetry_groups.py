@@ -10,7 +10,7 @@ from meanfield.arrays import EPS, FloatArray, IntArray, ModalArray
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.spaces import Manifold
-from meanfield.spaces.polyhedra import rotation_group
+from meanfield.spaces.configurations import rotation_group
 from meanfield.terms.fixed import total_field
 from meanfield.terms.time_dependent import is_time_dependent
 

@@ -20,10 +20,12 @@ import numpy.typing as npt
 
 from meanfield.arguments import at_least, checked
 from meanfield.arrays import EPS, FloatArray
-from meanfield.certificates.distances import TOLERANCE, certified_state, distance_ends
 from meanfield.certificates.partition import (
     LARGEST_LOG,
+    TOLERANCE,
     SmallestPartition,
+    certified_state,
+    distance_ends,
     lowest_between,
     smallest_partition,
     softmax_head,

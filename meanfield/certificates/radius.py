@@ -21,10 +21,12 @@ import numpy.typing as npt
 
 from meanfield.arguments import at_least, checked
 from meanfield.arrays import FloatArray
-from meanfield.certificates.distances import TOLERANCE, certified_state, distance_ends
 from meanfield.certificates.partition import (
     LARGEST_LOG,
+    TOLERANCE,
     SmallestPartition,
+    certified_state,
+    distance_ends,
     integral_of_inverse,
     smallest_partition,
 )

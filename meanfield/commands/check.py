@@ -24,8 +24,7 @@ from meanfield.commands.memory import check_memory, largest_need, starting_need,
 from meanfield.commands.streams import say
 from meanfield.errors import SimulationError
 from meanfield.figures.data.saved_times import is_logarithmic
-from meanfield.finite.covariance import covariance_bytes
-from meanfield.finite.fluctuations import settings_of
+from meanfield.finite.fluctuations import covariance_bytes, settings_of
 from meanfield.measures import Density, LabelledDensity
 from meanfield.problem import Problem
 from meanfield.problem_facts import format_parts

@@ -14,8 +14,7 @@ from meanfield.files import OutputError
 from meanfield.models.decoder_files import load_decoder
 from meanfield.models.diagnosis import Diagnosis, diagnose
 from meanfield.models.encoder import Stack
-from meanfield.models.encoder_files import load_encoder
-from meanfield.models.parts import read_settings
+from meanfield.models.encoder_files import load_encoder, read_settings
 from meanfield.models.replay import replay_of, replayed_texts
 from meanfield.results.study_reports import replay_report
 from meanfield.runfile.output import check_path

@@ -13,7 +13,7 @@ from meanfield.commands.memory import check_memory
 from meanfield.commands.progress import with_progress
 from meanfield.commands.streams import say
 from meanfield.errors import SimulationError
-from meanfield.finite.covariance import Moments
+from meanfield.finite.fluctuations import Moments
 from meanfield.results.run_report import event_lines
 from meanfield.runfile import Config, load_config
 from meanfield.snapshot import Snapshot

@@ -252,7 +252,7 @@ def heads_of(problem: Problem) -> dict[str, Any]:
 def _draw(problem: Problem, operator: LinearOperator | None, options: argparse.Namespace) -> None:
     """The dispersion relation of a kernel, the complex spectrum of heads."""
     if problem.attention is None or operator is None:
-        from meanfield.figures.draw.dispersion import save_dispersion
+        from meanfield.figures.draw.spectrum import save_dispersion
 
         save_dispersion(problem, options.plot, options.max_degree)
     else:

@@ -35,7 +35,7 @@ from meanfield.studies.ensemble import ENSEMBLE_TOLERANCE, EnsemblePlan, ensembl
 from meanfield.studies.parts import MOST_PARTS, Part
 from meanfield.studies.study import Request
 from meanfield.studies.sweep_results import Sweep
-from meanfield.studies.sweeps.start import collect_sweep, held, planned
+from meanfield.studies.sweeps.sweep import collect_sweep, held, planned
 from meanfield.terms.attention import Head
 
 

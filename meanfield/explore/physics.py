@@ -35,14 +35,12 @@ from meanfield.carriers.idle import check_options
 from meanfield.carriers.step_limits import contraction_rate
 from meanfield.errors import SimulationError, list_names
 from meanfield.fields.interactions import interaction_of
-from meanfield.figures.data.circle import cell_means, wrapped
-from meanfield.figures.data.projections import PlateCarree
+from meanfield.figures.data.circle import PlateCarree, cell_means, wrapped
 from meanfield.figures.data.saved_times import ATOMS, Frame
 from meanfield.figures.data.sphere import values_on
 from meanfield.figures.data.tokens import some_tokens
 from meanfield.figures.data.view import GLOBE, RING, ViewPicture
-from meanfield.figures.view import look
-from meanfield.figures.view.pack import coded_points, header_of, plain, quantised
+from meanfield.figures.view import coded_points, header_of, look, plain, quantised
 from meanfield.laws.initial import sampled, uniform
 from meanfield.measures import Density
 from meanfield.observables.clusters import visible_counts
@@ -60,7 +58,7 @@ from meanfield.spectrum.stability import (
     onset_time,
 )
 from meanfield.studies.corrected_law import default_corrected_samples
-from meanfield.studies.count_law import CountLaw
+from meanfield.studies.ensemble_results import CountLaw
 from meanfield.studies.prediction import ClusterPrediction, predict_clusters
 from meanfield.terms.attention import Attention, Head
 

@@ -30,8 +30,7 @@ from meanfield.fields.linearised import LinearisedFlow
 from meanfield.fields.parameters import Numbers, by_heads, dependence, numbers_of
 from meanfield.finite.functionals import NAMED, WEIGHTS, Functional, finite_variation
 from meanfield.finite.influence import swept
-from meanfield.finite.path import Path, Step, density_of
-from meanfield.finite.resolved import Settings, check_linearised, resolved
+from meanfield.finite.path import Path, Settings, Step, check_linearised, density_of, resolved
 from meanfield.problem import Problem
 from meanfield.spectrum.time_units import time_unit
 

@@ -26,8 +26,7 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.linearised import LinearisedFlow
 from meanfield.finite.functionals import Functional, finite_variation
-from meanfield.finite.path import Path, Step, adjoint
-from meanfield.finite.resolved import Settings, Unresolved, resolved
+from meanfield.finite.path import Path, Settings, Step, Unresolved, adjoint, resolved
 from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold

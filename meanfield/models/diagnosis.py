@@ -28,8 +28,7 @@ from meanfield.engines.limits import check_memory
 from meanfield.engines.threads import one_blas_thread, threads
 from meanfield.fields.blocks import row_entropies, unit_vectors
 from meanfield.models.encoder import PAIRS, Affine, MultiHead, Stack, listed, softmax
-from meanfield.models.heads import bilinear_norms, on_sphere
-from meanfield.models.ladder import directions_apart
+from meanfield.models.heads import bilinear_norms, directions_apart, on_sphere
 from meanfield.models.monitor import monitor
 from meanfield.models.replay import text_tokens
 from meanfield.observables.clusters import clusters

@@ -22,7 +22,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.engines.threads import map_chunks, one_blas_thread
-from meanfield.models.wordpiece import WordPiece
+from meanfield.models.byte_pairs import WordPiece
 from meanfield.terms.fixed import ACTIVATIONS as OF_TERMS
 
 Text = TypeVar("Text")

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from meanfield.arguments import checked
 from meanfield.engines.threads import one_blas_thread
-from meanfield.models.parts import short_repr
+from meanfield.models.encoder_files import short_repr
 
 # Tokens whose Gram matrix has its eigenvalues computed in half a millisecond.
 _MOST = 128

@@ -16,8 +16,16 @@ from meanfield.fields.blocks import unit_vectors
 from meanfield.laws.initial import from_points
 from meanfield.measures import Measure
 from meanfield.models.encoder import Stack, listed
-from meanfield.models.heads import HeadTable, head_table, on_sphere, value_spectrum
-from meanfield.models.ladder import RUNGS, STEPS, Ladder, ladder
+from meanfield.models.heads import (
+    RUNGS,
+    STEPS,
+    HeadTable,
+    Ladder,
+    head_table,
+    ladder,
+    on_sphere,
+    value_spectrum,
+)
 from meanfield.observables import observe, usual_observables
 from meanfield.observables.cosines import CENTRES
 from meanfield.problem import Problem

@@ -5,7 +5,7 @@ several whose weights keep their scores equal; its velocity is (1) of `papers.ha
 where another token comes to have the largest score, or a weight of a sliding token comes to zero.
 Steps are SciPy's DOP853, with a tolerance at which its dense output is as good as the steps. Along
 each of them scores are compared at Chebyshev points; the first that changes sign has its root
-found, and paths begin anew from there. `papers.ridges` says which velocities solve the inclusion.
+found, and paths begin anew from there. `papers.hardmax` says which velocities solve the inclusion.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from meanfield.arrays import FloatArray, IntArray
 from meanfield.errors import SimulationError
 from meanfield.fields.blocks import unit_vectors
 from meanfield.measures import Measure
-from meanfield.papers.hardmax import score_and_value
-from meanfield.papers.ridges import (
+from meanfield.papers.hardmax import (
     HardmaxHead,
     Ridge,
     Solution,
@@ -32,6 +31,7 @@ from meanfield.papers.ridges import (
     averages,
     chosen,
     in_order,
+    score_and_value,
     solutions,
     solves,
 )

@@ -20,7 +20,7 @@ from meanfield.studies.sweep_results import Sweep, summary
 
 if TYPE_CHECKING:
     from meanfield.models.replay import Replay
-    from meanfield.papers.merging_results import MergingDiagram
+    from meanfield.papers.merging import MergingDiagram
 
 _MOST_TIMES = 9
 _MOST_BETAS = 10
@@ -359,7 +359,7 @@ def _format_value(value: Any) -> str:
 
 def replay_report(replay: Replay, path: str | os.PathLike[str] = "") -> Report:
     """Tables by layer: means over texts, medians over heads."""
-    from meanfield.models.ladder import RUNGS, STEPS
+    from meanfield.models.heads import RUNGS, STEPS
 
     depths = range(replay.depth + 1)
     observed = {name: values.mean(axis=0) for name, values in replay.observed.items()}

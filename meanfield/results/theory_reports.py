@@ -13,7 +13,7 @@ from meanfield.problem_facts import problem_attributes
 from meanfield.results.report import Report, facts, flow_facts, table
 from meanfield.spectrum.time_units import paper_time_factor, papers_kappa
 from meanfield.studies.bifurcation import BifurcationDiagram
-from meanfield.studies.count_law import CountLaw
+from meanfield.studies.ensemble_results import CountLaw
 from meanfield.studies.phase import PhaseDiagram, PhasePoint, diagram_of, tricritical_of
 from meanfield.studies.prediction import ClusterPrediction
 from meanfield.studies.token_prediction import TokenPrediction

@@ -2,8 +2,7 @@
 
 from meanfield.stationary.branches import Branch, SpecialPoint, primary_branch
 from meanfield.stationary.linearised import leading_growth_rates
-from meanfield.stationary.polyhedral import polyhedral
-from meanfield.stationary.self_consistency import SelfConsistency
+from meanfield.stationary.self_consistency import SelfConsistency, polyhedral
 from meanfield.stationary.stability import GrowthRate
 from meanfield.stationary.states import StationaryState, stationary_state
 from meanfield.stationary.symmetry import Symmetry, axisymmetric

@@ -21,12 +21,10 @@ from meanfield.engines.threads import one_blas_thread
 from meanfield.problem import Problem
 from meanfield.spectrum.stability import critical_degree, critical_diffusivity
 from meanfield.stationary.bordered import CurvePoint, first_point
-from meanfield.stationary.continuation import Curve, Located, Pace, follow
-from meanfield.stationary.families import Family
+from meanfield.stationary.continuation import Curve, Family, Located, Pace, follow
 from meanfield.stationary.onset import branch_direction
-from meanfield.stationary.resolution import carrying_degree, stationary_symmetry, steepest
 from meanfield.stationary.states import StationaryState
-from meanfield.stationary.symmetry import Symmetry
+from meanfield.stationary.symmetry import Symmetry, carrying_degree, stationary_symmetry, steepest
 
 Kind = Literal["bifurcation", "saddle_node", "transition"]
 _KINDS: Mapping[str, Kind] = {

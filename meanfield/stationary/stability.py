@@ -25,9 +25,14 @@ import numpy as np
 from meanfield.arrays import EPS, FloatArray
 from meanfield.engines.threads import one_blas_thread
 from meanfield.spectrum.stability import couplings
-from meanfield.stationary.resolution import density_degree, narrowest_width
 from meanfield.stationary.self_consistency import SelfConsistency
-from meanfield.stationary.symmetry import axisymmetric, gegenbauer, polar_rule
+from meanfield.stationary.symmetry import (
+    axisymmetric,
+    density_degree,
+    gegenbauer,
+    narrowest_width,
+    polar_rule,
+)
 
 # All eigenvalues of a matrix of this size take 1 s, 3 s if it is not symmetric, for each order.
 _LARGEST_BLOCK = 1500

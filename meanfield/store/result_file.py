@@ -28,7 +28,7 @@ from meanfield.version import __version__
 
 if TYPE_CHECKING:
     from meanfield.models.replay import Replay
-    from meanfield.papers.merging_results import MergingDiagram
+    from meanfield.papers.merging import MergingDiagram
     from meanfield.studies.convergence_results import ConvergenceStudy
     from meanfield.studies.ensemble_results import Ensemble
     from meanfield.studies.sweep_results import Sweep

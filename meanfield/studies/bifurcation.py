@@ -13,8 +13,7 @@ from meanfield.described import Array, StudyResult, plot_method
 from meanfield.problem import Problem
 from meanfield.spectrum.stability import critical_degree
 from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch
-from meanfield.stationary.resolution import LARGEST_NODES
-from meanfield.stationary.symmetry import axisymmetric
+from meanfield.stationary.symmetry import LARGEST_NODES, axisymmetric
 from meanfield.studies.phase import PhasePoint, onset
 
 # Fields of a branch, and of the points where something happens, in files.

@@ -17,12 +17,14 @@ from meanfield.problem_facts import problem_attributes
 from meanfield.spectrum.stability import growth_rates
 from meanfield.studies.corrected_law import (
     BLOCK,
+    MergeTimes,
     check_has_runs,
     clusters_of_samples,
     counting_time,
+    merge_times,
+    quartiles_by_count,
 )
-from meanfield.studies.count_law import CountLaw, law_of
-from meanfield.studies.merge_times import MergeTimes, merge_times, quartiles_by_count
+from meanfield.studies.ensemble_results import CountLaw, law_of
 from meanfield.studies.study import ArrayStudy, Request, Runs, check_only_runs_grow, check_runs
 
 

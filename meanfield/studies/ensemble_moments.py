@@ -32,8 +32,7 @@ from meanfield.carriers.options import MOMENTS_DEGREE
 from meanfield.engines.threads import one_blas_thread
 from meanfield.finite.functionals import Functional, check_degrees, function_of, variation
 from meanfield.finite.influence import Sweep, swept
-from meanfield.finite.path import Path
-from meanfield.finite.resolved import Settings, resolved
+from meanfield.finite.path import Path, Settings, resolved
 from meanfield.finite.results import moments_of_coordinates
 from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar

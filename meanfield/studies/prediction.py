@@ -43,12 +43,14 @@ from meanfield.spectrum.stability import (
     onset_time,
 )
 from meanfield.studies.corrected_law import (
+    LATEST,
+    MergeTimes,
     corrected_clusters,
     counting_time,
     default_corrected_samples,
+    next_merges,
 )
-from meanfield.studies.count_law import CountLaw, law_of
-from meanfield.studies.merge_times import LATEST, MergeTimes, next_merges
+from meanfield.studies.ensemble_results import CountLaw, law_of
 from meanfield.studies.study import as_problem
 from meanfield.studies.token_prediction import TokenPrediction, predict_positions
 

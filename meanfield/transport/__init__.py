@@ -7,11 +7,10 @@ from collections.abc import Callable
 from meanfield.arguments import at_least, checked
 from meanfield.measures import Density, Measure, shared_manifold
 from meanfield.spaces.manifold import of_space
-from meanfield.transport.axial.wasserstein import wasserstein_axial
+from meanfield.transport.axial import wasserstein_axial
 from meanfield.transport.bracket import Bracket
 from meanfield.transport.circle.wasserstein import wasserstein_circle
-from meanfield.transport.discrepancy import maximum_mean_discrepancy
-from meanfield.transport.sobolev import sobolev_distance
+from meanfield.transport.discrepancy import maximum_mean_discrepancy, sobolev_distance
 from meanfield.transport.sphere.wasserstein import TOLERANCE, wasserstein_sphere
 
 __all__ = [
@@ -73,7 +72,7 @@ def wasserstein(
     See Also
     --------
     meanfield.transport.circle.wasserstein.wasserstein_circle : exact, and what it costs.
-    meanfield.transport.axial.wasserstein.wasserstein_axial : why angles are enough.
+    meanfield.transport.axial.wasserstein_axial : why angles are enough.
     meanfield.transport.sphere.wasserstein.wasserstein_sphere : what is exact, how brackets arise.
     sobolev_distance : cheap, spectral, another number.
     maximum_mean_discrepancy : as cheap, in any dimension.

@@ -19,7 +19,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.certificates.action import action_bound
-from meanfield.certificates.distances import TOLERANCE
+from meanfield.certificates.partition import TOLERANCE
 from meanfield.measures import Measure
 from meanfield.observables.energies import energy_note, energy_unit, interaction_energy
 from meanfield.problem import Problem

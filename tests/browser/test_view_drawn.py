@@ -7,8 +7,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.figures.data.view import view_picture
-from meanfield.figures.view import module_text
-from meanfield.figures.view.pack import quantised
+from meanfield.figures.view import module_text, quantised
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

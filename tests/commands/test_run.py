@@ -10,7 +10,7 @@ import pytest
 from run_folder import TEXT
 
 from meanfield.commands.main import main
-from meanfield.figures.draw.style import facts_title
+from meanfield.figures.draw.axes import facts_title
 from meanfield.store.locks import writer_lock
 from meanfield.store.run_file import load
 

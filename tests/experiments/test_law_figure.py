@@ -5,7 +5,7 @@ import pytest
 from law_figure import law_figure, save_law_plot
 from law_points import LawPoint
 
-from meanfield.studies.count_law import CountLaw
+from meanfield.studies.ensemble_results import CountLaw
 
 
 def points(dimension=1):

@@ -8,8 +8,8 @@ from law_points import LawPoint, degree_count, law_points, stored_counts
 
 import meanfield as mf
 from meanfield.studies import corrected_law
-from meanfield.studies.count_law import CountLaw, law_of, total_variation
 from meanfield.studies.ensemble import ensemble
+from meanfield.studies.ensemble_results import CountLaw, law_of, total_variation
 
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
 FEW = {"samples": 50, "corrected_samples": 2}

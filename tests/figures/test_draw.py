@@ -19,9 +19,9 @@ from meanfield.commands.main import main
 from meanfield.figures.data.series import equal_clusters, linear_prediction, visible_degrees
 from meanfield.figures.draw import PLOTS, plot, save_plot
 from meanfield.figures.draw.axes import label_ends
-from meanfield.figures.draw.dispersion import on_axes, save_dispersion
 from meanfield.figures.draw.figures import SUFFIXES, write_figure
 from meanfield.figures.draw.prediction import dispersion_picture, facts
+from meanfield.figures.draw.spectrum import draw_rates, save_dispersion
 from meanfield.runs import collect
 
 LAW = mf.perturbed_uniform([[1, 0.06, 0.02], [3, 0.0, -0.05], [4, 0.1, 0.02]])
@@ -300,7 +300,7 @@ def test_dispersion_says_what_the_thresholds_mean():
     ]
     for (problem, line), axes in zip(text, figure.subplots(5, 1), strict=True):
         assert line in facts(problem)[0]
-        on_axes(dispersion_picture(problem), axes)
+        draw_rates(dispersion_picture(problem), axes)
     figure.canvas.draw()
 
 

@@ -8,7 +8,7 @@ from matplotlib.container import BarContainer
 from parameters import refused
 
 from meanfield.figures.draw import save_plot
-from meanfield.figures.draw.ensemble import ensemble_figure
+from meanfield.figures.draw.comparison import ensemble_figure
 from meanfield.studies.ensemble_results import Ensemble
 
 

@@ -12,9 +12,9 @@ from parameters import each, refused
 import meanfield as mf
 from meanfield.figures.data.saved_times import film_times
 from meanfield.figures.draw import animate, save_plot
+from meanfield.figures.draw.axes import style
 from meanfield.figures.draw.film import draw_film
 from meanfield.figures.draw.overview import film_picture
-from meanfield.figures.draw.style import style
 
 CIRCLE = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, mf.perturbed_uniform([[1, 0.1, 0.0]]))
 SPHERE = mf.Problem(

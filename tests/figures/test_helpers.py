@@ -5,15 +5,31 @@ from matplotlib.figure import Figure
 from parameters import refused, together
 
 import meanfield as mf
-from meanfield.figures.data.circle import quantiles
-from meanfield.figures.data.colours import colour_range
-from meanfield.figures.data.projections import Mollweide, Orthographic, PlateCarree, directions
-from meanfield.figures.data.saved_times import edges_between, is_logarithmic, spread_evenly
+from meanfield.figures.data.circle import (
+    Mollweide,
+    Orthographic,
+    PlateCarree,
+    directions,
+    quantiles,
+)
+from meanfield.figures.data.saved_times import (
+    colour_range,
+    edges_between,
+    is_logarithmic,
+    spread_evenly,
+)
 from meanfield.figures.data.tokens import evenly_chosen, refined
 from meanfield.figures.data.vectors import alike_order, ends_and_between, principal_axes
 from meanfield.figures.data.view import _telling_frame
 from meanfield.figures.draw import animate
-from meanfield.figures.draw.axes import colour_ticks, number_label, spread
+from meanfield.figures.draw.axes import (
+    colour_ticks,
+    facts_title,
+    number_label,
+    power_of_ten,
+    shades,
+    spread,
+)
 from meanfield.figures.draw.clusters import _middle
 from meanfield.figures.draw.figures import check_empty, check_figure, check_suffix
 from meanfield.figures.draw.fluctuations import panel_grid
@@ -21,9 +37,8 @@ from meanfield.figures.draw.over_time import plateau_words
 from meanfield.figures.draw.prediction import _mean
 from meanfield.figures.draw.spectrum import subtitle
 from meanfield.figures.draw.sphere import place_label, token_style
-from meanfield.figures.draw.style import facts_title, power_of_ten, shades
 from meanfield.figures.draw.sweep import _has_ratios
-from meanfield.figures.view.pack import quantised
+from meanfield.figures.view import quantised
 from meanfield.problem_facts import facts_of
 
 EAST, UP = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])

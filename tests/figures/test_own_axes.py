@@ -10,7 +10,7 @@ from parameters import refused
 import meanfield as mf
 from meanfield.models.token_limit import TokenLimit
 from meanfield.papers.limit_shapes import limit_shape
-from meanfield.papers.merging_results import MergingDiagram
+from meanfield.papers.merging import MergingDiagram
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.phase import PhaseDiagram, PhasePoint
@@ -76,7 +76,7 @@ CASES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_studies_are_drawn_on_axes_of_the_user(name):
+def test_studies_are_drawn_draw_rates_of_the_user(name):
     """A panel of a figure of one's own would stay empty, or have a title that it was not given."""
     result, label = CASES[name]
     built = result()

@@ -12,17 +12,17 @@ import meanfield as mf
 from meanfield.described import Facts
 from meanfield.figures.data.saved_times import Frame
 from meanfield.figures.data.series import EnergyPicture
-from meanfield.figures.data.studies import (
+from meanfield.figures.draw import PLOTS
+from meanfield.figures.draw.axes import style
+from meanfield.figures.draw.comparison import (
     ComparisonPicture,
     EnsemblePicture,
     TimeCurve,
     comparison_picture,
+    draw_comparison,
+    draw_ensemble,
     ensemble_picture,
 )
-from meanfield.figures.draw import PLOTS
-from meanfield.figures.draw.comparison import draw_comparison
-from meanfield.figures.draw.dispersion import on_axes
-from meanfield.figures.draw.ensemble import draw_ensemble
 from meanfield.figures.draw.figures import new_figure
 from meanfield.figures.draw.film import draw_film
 from meanfield.figures.draw.over_time import draw_energy
@@ -32,7 +32,7 @@ from meanfield.figures.draw.prediction import (
     draw_prediction,
     prediction_picture,
 )
-from meanfield.figures.draw.style import style
+from meanfield.figures.draw.spectrum import draw_rates
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
 
@@ -61,7 +61,7 @@ def nothing_computed(*allowed):
             sys.setprofile(before)
     # What trees tell of themselves, words, geometry.
     harmless = ("observables/cluster_tree.py", "results/report.py", "status.py", "files/")
-    harmless += ("figures/draw/", "figures/data/projections.py", *allowed)
+    harmless += ("figures/draw/", "figures/data/circle.py", *allowed)
     assert not {room for room in rooms if not room.startswith(harmless)}
 
 
@@ -88,7 +88,7 @@ def test_drawing_predictions_computes_nothing():
     rates, picture = dispersion_picture(problem), prediction_picture(prediction)
     # On which manifold it is.
     with nothing_computed("figures/draw/prediction.py"):
-        on_axes(rates, new_figure((9.0, 8.0)).subplots())
+        draw_rates(rates, new_figure((9.0, 8.0)).subplots())
         draw_prediction(picture)
 
 

@@ -7,7 +7,7 @@ from parameters import refused
 import meanfield as mf
 from meanfield.figures.draw import save_plot
 from meanfield.figures.draw.prediction import prediction_figure
-from meanfield.studies.count_law import CountLaw
+from meanfield.studies.ensemble_results import CountLaw
 from meanfield.studies.prediction import ClusterPrediction
 
 LAW = CountLaw({2: 0.25, 3: 0.75}, 2.75, 0.02)

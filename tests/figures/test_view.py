@@ -14,7 +14,7 @@ from parameters import refused
 import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.figures.data.view import GLOBE, view_picture
-from meanfield.figures.view.pack import coded_points, differences
+from meanfield.figures.view import coded_points, differences
 
 LAW = mf.perturbed_uniform([[1, 0, 0.1], [2, 1, 0.1], [3, -2, 0.05]])
 

@@ -7,9 +7,8 @@ import pytest
 
 import meanfield as mf
 from meanfield.figures.data.circle import cell_edges
-from meanfield.figures.data.density import circle_picture
+from meanfield.figures.data.density import circle_picture, predicted_wave
 from meanfield.figures.data.tokens import token_paths
-from meanfield.figures.data.waves import predicted_wave
 
 CIRCLE = mf.Circle()
 TURNED = mf.Head(value=[[np.cos(0.6), -np.sin(0.6)], [np.sin(0.6), np.cos(0.6)]])

@@ -8,8 +8,7 @@ import pytest
 import meanfield as mf
 from meanfield.carriers.options import Options
 from meanfield.engines.threads import one_blas_thread
-from meanfield.finite.path import density_of, path, tangent
-from meanfield.finite.resolved import Settings
+from meanfield.finite.path import Settings, density_of, path, tangent
 from meanfield.simulation import Evolution
 
 LAW = mf.from_density(np.array([1.0, 0.25, -0.1j]))

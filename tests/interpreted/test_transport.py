@@ -114,7 +114,7 @@ def test_products_of_edges_and_parts(agree):
 @pytest.mark.parametrize("p", [1, 2])
 def test_costs(agree, geodesic, p):
     """Series, antipodes and slopes at zero are branches of their own."""
-    costs = "transport.sphere.costs"
+    costs = "transport.sphere.search"
     for chord in (0.0, 1e-5, 0.7, 1.99):
         agree(f"{costs}:cost_of_chord", chord, geodesic, p)
         agree(f"{costs}:slope_of_chord", chord, geodesic, p)

@@ -11,9 +11,9 @@ import pytest
 from parameters import refused
 
 import meanfield as mf
+from meanfield.models.byte_pairs import WordPiece
 from meanfield.models.replay import replayed_texts
 from meanfield.models.safetensors import Tensors
-from meanfield.models.wordpiece import WordPiece
 from tests.models.encoders import PIECES, random_arrays, write_encoder, write_safetensors
 from tests.parameters import refused_without_memory, together
 

@@ -10,8 +10,15 @@ from parameters import refused
 import meanfield as mf
 from meanfield.fields.blocks import row_entropies, unit_vectors
 from meanfield.models.encoder import Affine, Encoder, softmax
-from meanfield.models.heads import entropic_beta, head_matrices, head_table, value_spectrum
-from meanfield.models.ladder import RUNGS, equiangular_by_layer, ladder
+from meanfield.models.heads import (
+    RUNGS,
+    entropic_beta,
+    equiangular_by_layer,
+    head_matrices,
+    head_table,
+    ladder,
+    value_spectrum,
+)
 from meanfield.models.token_limit import TokenLimit
 from tests.models.encoders import write_encoder
 from tests.models.test_encoder import _plain_layer

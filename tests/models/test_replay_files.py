@@ -11,8 +11,7 @@ import pytest
 from parameters import refused
 
 import meanfield as mf
-from meanfield.models.heads import HeadTable
-from meanfield.models.ladder import Ladder, equiangular_by_layer
+from meanfield.models.heads import HeadTable, Ladder, equiangular_by_layer
 from tests.models.encoders import random_arrays, write_encoder
 
 _TEXT = "the tokens of a mean field on the sphere cluster, attention is in it"

@@ -8,8 +8,7 @@ from scipy.integrate import solve_ivp
 import meanfield as mf
 from meanfield.engines.pairs.circle import exponential_velocity_circle
 from meanfield.engines.pairs.sphere import exponential_velocity_sphere
-from meanfield.papers.next_merge import MergeEstimate, next_merge_estimate
-from meanfield.papers.two_clusters import two_cluster_time
+from meanfield.papers.two_clusters import MergeEstimate, next_merge_estimate, two_cluster_time
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 

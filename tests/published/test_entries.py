@@ -11,8 +11,8 @@ import pytest
 from published import ENTRIES
 from published.pages import maker_of
 
+from meanfield.figures.draw.axes import style
 from meanfield.figures.draw.figures import new_figure
-from meanfield.figures.draw.style import style
 
 FIGURES = [
     (name, published)

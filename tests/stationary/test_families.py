@@ -5,8 +5,8 @@ import pytest
 
 import meanfield as mf
 from meanfield.stationary.bordered import CurvePoint
-from meanfield.stationary.families import Family
-from meanfield.stationary.resolution import stationary_symmetry
+from meanfield.stationary.continuation import Family
+from meanfield.stationary.symmetry import stationary_symmetry
 
 FLOWS = [mf.Flow("none", diffusivity=0.08), mf.Flow(normalized=True, strength=2.0, diffusivity=0.3)]
 

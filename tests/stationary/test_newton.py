@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from meanfield.stationary.newton import newton
+from meanfield.stationary.states import newton
 
 
 @pytest.mark.parametrize("jacobian", [np.zeros((2, 2)), np.ones((2, 2))])

@@ -11,9 +11,9 @@ from parameters import refused, together
 import meanfield as mf
 from meanfield.bases.coordinates import coordinates
 from meanfield.carriers.density import density as density_representation
-from meanfield.spaces.polyhedra import GOLDEN, POLYHEDRA, rotation_group
+from meanfield.spaces.configurations import GOLDEN, POLYHEDRA, rotation_group
 from meanfield.stationary.linearised import leading_growth_rates, linearised
-from meanfield.stationary.polyhedral import polyhedral, polyhedral_basis, spiral
+from meanfield.stationary.self_consistency import polyhedral, polyhedral_basis, spiral
 from meanfield.stationary.states import stationary_state
 
 SPHERE = mf.Sphere()
@@ -217,6 +217,6 @@ def test_rates_of_states_without_an_axis_have_no_order():
 def test_polyhedral_density_refuses_what_does_not_fit(monkeypatch):
     """A density cut off at its highest degrees would be no fixed point."""
     # The package has a function of the module's name.
-    module, state = import_module("meanfield.stationary.polyhedral"), state_of("octahedral")
+    module, state = import_module("meanfield.stationary.self_consistency"), state_of("octahedral")
     monkeypatch.setattr(module, "_LARGEST", 1.0)
     refused("needs a grid finer than degree", state.density)

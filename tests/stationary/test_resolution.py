@@ -5,15 +5,17 @@ import pytest
 from parameters import each, refused
 
 import meanfield as mf
-from meanfield.stationary.resolution import (
+from meanfield.stationary.self_consistency import SelfConsistency
+from meanfield.stationary.states import stationary_state
+from meanfield.stationary.symmetry import (
+    axisymmetric,
     carrying_degree,
+    gegenbauer,
+    log_harmonic_counts,
     narrowest_width,
     stationary_symmetry,
     steepest,
 )
-from meanfield.stationary.self_consistency import SelfConsistency
-from meanfield.stationary.states import stationary_state
-from meanfield.stationary.symmetry import axisymmetric, gegenbauer, log_harmonic_counts
 
 
 def test_stationary_symmetry_resolves_sharp_states():

@@ -8,10 +8,9 @@ from parameters import each, refused
 from scipy.special import ive
 
 import meanfield as mf
-from meanfield.stationary.resolution import stationary_symmetry
 from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.states import stationary_state
-from meanfield.stationary.symmetry import axisymmetric
+from meanfield.stationary.symmetry import axisymmetric, stationary_symmetry
 from meanfield.terms.kernels import Kernel
 
 MANIFOLDS = [mf.Circle(), mf.Sphere(), mf.Sphere(8)]

@@ -11,11 +11,9 @@ from scipy.special import ive
 import meanfield as mf
 from meanfield.fields.mean_field import interaction
 from meanfield.spaces.manifold import laplacian_eigenvalues
-from meanfield.stationary.polyhedral import polyhedral
-from meanfield.stationary.resolution import stationary_symmetry
-from meanfield.stationary.self_consistency import SelfConsistency
+from meanfield.stationary.self_consistency import SelfConsistency, polyhedral
 from meanfield.stationary.states import StationaryState, stationary_state
-from meanfield.stationary.symmetry import axisymmetric
+from meanfield.stationary.symmetry import axisymmetric, stationary_symmetry
 from meanfield.terms.kernels import Kernel
 from meanfield.terms.kernels.exponential import Exponential, bessel_ratio
 
@@ -187,7 +185,7 @@ def test_lost_digits_are_said(share):
 
 def test_search_that_fails_below_the_critical_diffusivity(monkeypatch):
     """There an ordered state exists: `lower it` would be the wrong advice."""
-    monkeypatch.setattr("meanfield.stationary.newton._ATTEMPTS", 0)
+    monkeypatch.setattr("meanfield.stationary.states._ATTEMPTS", 0)
     with pytest.raises(ValueError, match="though uniform is unstable below .*: pass a guess"):
         stationary_state(noisy(mf.Circle(), mf.exponential(3.0), 0.9))
 

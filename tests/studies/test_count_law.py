@@ -3,7 +3,7 @@
 import numpy as np
 from parameters import refused
 
-from meanfield.studies.count_law import law_of
+from meanfield.studies.ensemble_results import law_of
 
 
 def test_laws_are_those_of_samples():

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from meanfield.studies.count_law import total_variation
-from meanfield.studies.ensemble_results import Ensemble
+from meanfield.studies.ensemble_results import Ensemble, total_variation
 
 
 def ensemble_of(counts):

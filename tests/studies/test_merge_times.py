@@ -5,7 +5,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.observables.clusters import Clusters, cluster_radius
-from meanfield.studies.merge_times import LATEST, next_merges
+from meanfield.studies.corrected_law import LATEST, next_merges
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 

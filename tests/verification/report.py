@@ -17,8 +17,8 @@ import reporting
 from matplotlib import colormaps
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from meanfield.figures.draw.axes import MUTED, style
 from meanfield.figures.draw.figures import new_figure, write_figure
-from meanfield.figures.draw.style import MUTED, style
 
 LIBRARIES = ("numpy", "scipy", "numba", "ducc0")
 MANIFOLDS = ("circle", "sphere")

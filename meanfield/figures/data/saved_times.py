@@ -1,4 +1,4 @@
-"""Saved times of a run: which an axis can show, and which representation carried each."""
+"""Saved times of a run: which an axis can show, which representation carried each, and colours."""
 
 from __future__ import annotations
 
@@ -176,3 +176,18 @@ def film_times(run: Run, most: int = _MOST_FRAMES) -> NDArray[np.int64]:
     if len(saves) > most:
         saves = saves[spread_evenly(run.time[saves], most, is_logarithmic(run.time))]
     return saves
+
+
+Limits = tuple[float, float] | None
+"""Lowest and highest of what is drawn, as it was asked for."""
+
+# Colours span at most this range, and at least a little around uniform.
+_LOWEST, _HIGHEST = 0.05, 30.0
+_NEAR_UNIFORM = 1.25
+
+
+def colour_range(values: FloatArray) -> tuple[float, float]:
+    """Lowest and highest density that have a colour of their own."""
+    positive = values[values > 0]
+    lowest = min(max(float(positive.min()), _LOWEST), 1.0 / _NEAR_UNIFORM)
+    return lowest, max(min(float(positive.max()), _HIGHEST), _NEAR_UNIFORM)

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
 from meanfield.carriers.options import Options
-from meanfield.figures.data.colours import Limits
 from meanfield.figures.data.saved_times import (
     Frame,
+    Limits,
     frame,
     shown,
 )

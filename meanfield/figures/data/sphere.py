@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.figures.data.colours import Limits, colour_range
-from meanfield.figures.data.projections import Mollweide, Orthographic, Projection, directions
+from meanfield.figures.data.circle import Mollweide, Orthographic, Projection, directions
 from meanfield.figures.data.saved_times import (
     Frame,
+    Limits,
     atoms_at,
+    colour_range,
     film_times,
     frame,
     is_logarithmic,

@@ -7,11 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.figures.data.circle import wrapped
-from meanfield.figures.data.colours import colour_range
+from meanfield.figures.data.circle import PlateCarree, wrapped
 from meanfield.figures.data.density import cell_count, column, marks
-from meanfield.figures.data.projections import PlateCarree
-from meanfield.figures.data.saved_times import Frame, atoms_at, film_times, frame, spread_evenly
+from meanfield.figures.data.saved_times import (
+    Frame,
+    atoms_at,
+    colour_range,
+    film_times,
+    frame,
+    spread_evenly,
+)
 from meanfield.figures.data.series import over_time
 from meanfield.figures.data.sphere import densest_place, pixels, values_at, visible_coefficients
 from meanfield.figures.data.tokens import MOST_DRAWN, token_paths, tokens_of

@@ -120,7 +120,7 @@ PLOTS: dict[str, PlotKind] = {
             "energy against log time, with the clusters of each plateau",
         ),
         (
-            "tree", "data.series", "tree", 5.0, _DENSITIES,
+            "tree", "data.series", "clusters", 5.0, _DENSITIES,
             "who merged with whom, and when, once a run is atoms",
         ),
         (
@@ -229,8 +229,8 @@ def plot(
         raise ValueError(
             f"kind {kind!r} is for {spaces}, this run is on {named}. Kinds for it: {names}."
         )
+    from meanfield.figures.draw.axes import style
     from meanfield.figures.draw.figures import check_empty, make_room, new_figure
-    from meanfield.figures.draw.style import style
 
     single, guest = kind != DEFAULT_KIND, ax is not None
     if guest:
@@ -356,9 +356,9 @@ def animate(
 
     Returns the file, or the film itself.
     """
+    from meanfield.figures.draw.axes import style
     from meanfield.figures.draw.film import check_film, draw_film, inline_film, write_film
     from meanfield.figures.draw.overview import film_picture
-    from meanfield.figures.draw.style import style
 
     if path is not None:
         check_film(path)

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from meanfield.figures.draw.axes import INK, MUTED, facts_title, style, title_above
 from meanfield.figures.draw.figures import check_empty, check_suffix, new_figure, write_figure
 from meanfield.figures.draw.phase import (
     AT_ENERGY,
@@ -24,7 +25,6 @@ from meanfield.figures.draw.phase import (
     Pieces,
     bifurcation_picture,
 )
-from meanfield.figures.draw.style import INK, MUTED, facts_title, style, title_above
 from meanfield.stationary.branches import Branch
 from meanfield.studies.bifurcation import BifurcationDiagram, bifurcation_diagram
 from meanfield.studies.phase import PhasePoint

@@ -9,27 +9,19 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.figures.draw.figures import draw_on, new_figure
-from meanfield.figures.draw.style import INK, facts_title, shades, style, title_above
+from meanfield.figures.draw.axes import INK, facts_title, shades
+from meanfield.figures.draw.figures import panel_figure
 from meanfield.studies.collapse_times import CollapseTimes
 
 _SIZE = (7.0, 4.2)
 _SIZES = ("viridis", 0.15, 0.75)
 
 
-def collapse_times_figure(
-    result: CollapseTimes, *, ax: Axes | None = None, title: str | None = None, **options: Any
-) -> Figure:
+def collapse_times_figure(result: CollapseTimes, **options: Any) -> Figure:
     """Survival of more than one cluster against log time; dashed: the law of two clusters."""
-    if ax is not None:
-        return draw_on(ax, partial(_survival, result), title)
-    with style():
-        figure = new_figure(_SIZE, **options)
-        axes = figure.subplots()
-        own = title or result.facts.title or "Time to one cluster"
-        title_above(axes, own, facts_title(result.facts) if result.facts.manifold else "")
-        _survival(result, axes)
-    return figure
+    heading = result.facts.title or "Time to one cluster"
+    facts = facts_title(result.facts) if result.facts.manifold else ""
+    return panel_figure(partial(_survival, result), _SIZE, heading, facts, **options)
 
 
 def _survival(result: CollapseTimes, axes: Axes) -> None:

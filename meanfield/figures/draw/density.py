@@ -11,12 +11,15 @@ from matplotlib.colors import LogNorm
 from meanfield.figures.data.circle import cell_edges
 from meanfield.figures.data.density import DensityPicture
 from meanfield.figures.draw.axes import (
+    DARK_HALO,
+    DENSITY_COLOURS,
+    FAINT,
     add_colour_bar,
     add_growth_times,
     mark_hand_overs,
     set_time_axis,
+    set_title,
 )
-from meanfield.figures.draw.style import DARK_HALO, DENSITY_COLOURS, FAINT, set_title
 
 _WAVE = "#8fe3ff"
 # Widths of atoms, in points: one that holds all the mass, and the lightest.

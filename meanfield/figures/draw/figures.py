@@ -14,8 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from meanfield.figures.draw.axes import axes_in_the_place_of
-from meanfield.figures.draw.style import style
+from meanfield.figures.draw.axes import axes_in_the_place_of, style, title_above
 from meanfield.store.locks import check_figure_place, replace_figure
 
 SUFFIXES, FILM_SUFFIXES = (".png", ".pdf", ".svg"), (".mp4", ".gif")
@@ -73,6 +72,27 @@ def draw_on(axes: Axes, draw: Callable[[Axes], None], title: str | None) -> Figu
             axes.set_title(title)
         make_room(axes)
     return cast(Figure, axes.figure)
+
+
+def panel_figure(
+    draw: Callable[[Axes], None],
+    size: tuple[float, float],
+    heading: str,
+    facts: str = "",
+    *,
+    ax: Axes | None = None,
+    title: str | None = None,
+    **options: Any,
+) -> Figure:
+    """Figure of one panel below a title and facts, or the panel on axes of a user's."""
+    if ax is not None:
+        return draw_on(ax, draw, title)
+    with style():
+        figure = new_figure(size, **options)
+        axes = figure.subplots()
+        title_above(axes, heading if title is None else title, facts)
+        draw(axes)
+    return figure
 
 
 def study_figure(

@@ -27,14 +27,25 @@ from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
 from meanfield.figures.data.circle import cell_edges
-from meanfield.figures.data.colours import colour_range
 from meanfield.figures.data.density import CircleFilm
-from meanfield.figures.data.saved_times import Frame
+from meanfield.figures.data.saved_times import Frame, colour_range
 from meanfield.figures.data.series import OverTime
 from meanfield.figures.data.sphere import SphereFilm, graticule
 from meanfield.figures.data.vectors import SizesPicture, VectorsFilm
 from meanfield.figures.draw import density
-from meanfield.figures.draw.axes import add_colour_bar, set_time_axis, time_label
+from meanfield.figures.draw.axes import (
+    COUNT,
+    DENSITY_COLOURS,
+    ENERGY,
+    FAINT,
+    INK,
+    MUTED,
+    ORDER,
+    add_colour_bar,
+    set_time_axis,
+    set_title,
+    time_label,
+)
 from meanfield.figures.draw.figures import FILM_SUFFIXES, new_figure
 from meanfield.figures.draw.over_time import energy_and_order
 from meanfield.figures.draw.sphere import (
@@ -44,16 +55,6 @@ from meanfield.figures.draw.sphere import (
     dot_style,
     draw_density,
     draw_graticule,
-)
-from meanfield.figures.draw.style import (
-    COUNT,
-    DENSITY_COLOURS,
-    ENERGY,
-    FAINT,
-    INK,
-    MUTED,
-    ORDER,
-    set_title,
 )
 from meanfield.figures.draw.vectors import cosines_on_axes, prepare_axes, sizes_on_axes
 from meanfield.files import replacing

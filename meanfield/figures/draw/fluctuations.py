@@ -18,9 +18,16 @@ from matplotlib.figure import Figure
 from meanfield.arrays import FloatArray
 from meanfield.bases.coordinates import coordinates
 from meanfield.figures.data.saved_times import Frame, frame, is_logarithmic, part
-from meanfield.figures.draw.axes import set_time_axis
+from meanfield.figures.draw.axes import (
+    DEGREE_COLOURS,
+    INK,
+    MUTED,
+    set_note,
+    set_time_axis,
+    set_title,
+    style,
+)
 from meanfield.figures.draw.figures import draw_on, new_figure
-from meanfield.figures.draw.style import DEGREE_COLOURS, INK, MUTED, set_note, set_title, style
 from meanfield.finite.results import Fluctuations
 from meanfield.measures import Measure
 from meanfield.problem_facts import facts_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -15,18 +15,16 @@ from matplotlib.figure import Figure
 from meanfield.arrays import FloatArray
 from meanfield.figures.data.saved_times import Frame, frame, is_logarithmic
 from meanfield.figures.data.vectors import ends_and_between, principal_axes, tokens_at
-from meanfield.figures.draw.axes import set_time_axis
-from meanfield.figures.draw.figures import draw_on, new_figure
-from meanfield.figures.draw.style import (
+from meanfield.figures.draw.axes import (
     ENERGY,
     FAINT,
     INK,
     MUTED,
     TIME_COLOURS,
+    set_time_axis,
     set_title,
-    style,
-    title_above,
 )
+from meanfield.figures.draw.figures import panel_figure
 from meanfield.figures.draw.vectors import add_paths
 from meanfield.papers.limit_shapes import (
     LimitShape,
@@ -140,19 +138,11 @@ _SIZE = (6.4, 5.2)
 _FIRST, _LAST = 0.05, 0.95
 
 
-def limit_shape_figure(
-    shape: LimitShape, *, ax: Axes | None = None, title: str | None = None, **options: Any
-) -> Figure:
+def limit_shape_figure(shape: LimitShape, **options: Any) -> Figure:
     """Figure of a limit shape at its time, or axes of a user's with it."""
-    picture = shape_picture(shape)
-    if ax is not None:
-        return draw_on(ax, partial(_in_plane, picture), title)
-    with style():
-        axes = new_figure(_SIZE, **options).subplots()
-        said = f"{shape.theorem}, $t = {shape.time:g}$"
-        title_above(axes, "Limit shape" if title is None else title, said)
-        _in_plane(picture, axes)
-    return cast(Figure, axes.figure)
+    facts = f"{shape.theorem}, $t = {shape.time:g}$"
+    draw = partial(_in_plane, shape_picture(shape))
+    return panel_figure(draw, _SIZE, "Limit shape", facts, **options)
 
 
 def draw_hulls(picture: HullsPicture, axes: Axes) -> None:

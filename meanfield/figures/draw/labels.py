@@ -14,11 +14,25 @@ from matplotlib.colors import LogNorm
 
 from meanfield.arrays import FloatArray
 from meanfield.figures.data.circle import cell_edges
-from meanfield.figures.data.colours import Limits, colour_range
-from meanfield.figures.data.saved_times import Frame, edges_between, frame, is_logarithmic, shown
+from meanfield.figures.data.saved_times import (
+    Frame,
+    Limits,
+    colour_range,
+    edges_between,
+    frame,
+    is_logarithmic,
+    shown,
+)
 from meanfield.figures.data.sphere import chosen_times
-from meanfield.figures.draw.axes import add_colour_bar, number_label, set_time_axis, time_label
-from meanfield.figures.draw.style import DENSITY_COLOURS, MUTED, set_title
+from meanfield.figures.draw.axes import (
+    DENSITY_COLOURS,
+    MUTED,
+    add_colour_bar,
+    number_label,
+    set_time_axis,
+    set_title,
+    time_label,
+)
 from meanfield.measures import LabelledDensity
 from meanfield.runs import KEEP_STATES, Run
 

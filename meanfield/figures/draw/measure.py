@@ -12,16 +12,14 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from meanfield.arrays import FloatArray
-from meanfield.figures.data.circle import cell_edges, cell_means, lowest_angle
-from meanfield.figures.data.colours import colour_range
-from meanfield.figures.data.projections import Mollweide
+from meanfield.figures.data.circle import Mollweide, cell_edges, cell_means, lowest_angle
+from meanfield.figures.data.saved_times import colour_range
 from meanfield.figures.data.sphere import values_on
 from meanfield.figures.data.tokens import some_tokens
 from meanfield.figures.data.vectors import principal_axes
-from meanfield.figures.draw.axes import add_colour_bar
+from meanfield.figures.draw.axes import ENERGY, INK, MUTED, ORDER, add_colour_bar, style
 from meanfield.figures.draw.figures import new_figure
 from meanfield.figures.draw.sphere import TOKENS, draw_density, draw_graticule, token_style
-from meanfield.figures.draw.style import ENERGY, INK, MUTED, ORDER, style
 from meanfield.measures import Density, Measure
 
 # Points up to which each is drawn with its mass; cells of the circle, about so many tokens each.

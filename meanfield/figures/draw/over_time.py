@@ -22,13 +22,6 @@ from meanfield.figures.data.series import (
     StaircasePicture,
 )
 from meanfield.figures.draw.axes import (
-    POINTS_PER_INCH,
-    add_growth_times,
-    label_ends,
-    mark_hand_overs,
-    set_time_axis,
-)
-from meanfield.figures.draw.style import (
     COUNT,
     DEGREE_COLOURS,
     ENERGY,
@@ -37,6 +30,11 @@ from meanfield.figures.draw.style import (
     INK,
     MUTED,
     ORDER,
+    POINTS_PER_INCH,
+    add_growth_times,
+    label_ends,
+    mark_hand_overs,
+    set_time_axis,
     set_title,
     shades,
 )

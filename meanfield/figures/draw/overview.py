@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 from meanfield.figures.data import density as circle_data
 from meanfield.figures.data import series
 from meanfield.figures.data import sphere as sphere_data
-from meanfield.figures.data.colours import Limits
 from meanfield.figures.data.density import CircleFilm, DensityPicture, circle_film, circle_picture
-from meanfield.figures.data.saved_times import Frame, frame
+from meanfield.figures.data.saved_times import Frame, Limits, frame
 from meanfield.figures.data.series import OverTime, SpectrumPicture, spectrum_picture
 from meanfield.figures.data.sphere import SphereFilm, SpherePicture, map_picture, sphere_film
 from meanfield.figures.data.vectors import (
@@ -23,9 +22,15 @@ from meanfield.figures.data.vectors import (
     vectors_overview,
 )
 from meanfield.figures.draw import clusters, density, over_time, sphere
-from meanfield.figures.draw.axes import add_growth_times, mark_hand_overs, set_time_axis
+from meanfield.figures.draw.axes import (
+    FAINT,
+    MUTED,
+    add_growth_times,
+    mark_hand_overs,
+    set_time_axis,
+    set_title,
+)
 from meanfield.figures.draw.clusters import ClustersPicture, clusters_picture
-from meanfield.figures.draw.style import FAINT, MUTED, set_title
 from meanfield.figures.draw.vectors import draw_vectors_overview
 from meanfield.runs import Run
 

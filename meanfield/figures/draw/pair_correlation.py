@@ -12,8 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.described import Facts
-from meanfield.figures.draw.figures import new_figure
-from meanfield.figures.draw.style import (
+from meanfield.figures.draw.axes import (
     ENERGY,
     FAINT,
     INK,
@@ -23,6 +22,7 @@ from meanfield.figures.draw.style import (
     style,
     title_above,
 )
+from meanfield.figures.draw.figures import new_figure
 from meanfield.papers.pair_correlation import CLOSURES, pair_basis, second_moments_of
 from meanfield.papers.pair_correlation_study import PairCorrelation
 from meanfield.problem_facts import facts_of

@@ -14,17 +14,9 @@ from matplotlib.ticker import MaxNLocator
 
 from meanfield.arrays import FloatArray
 from meanfield.described import Facts
-from meanfield.figures.data.projections import Mollweide, Projection
+from meanfield.figures.data.circle import Mollweide, Projection
 from meanfield.figures.data.sphere import pixels
-from meanfield.figures.draw.figures import draw_on, new_figure
-from meanfield.figures.draw.sphere import (
-    TOKENS,
-    draw_clusters,
-    draw_field,
-    draw_graticule,
-    token_style,
-)
-from meanfield.figures.draw.style import (
+from meanfield.figures.draw.axes import (
     DARK_HALO,
     ENERGY,
     FAINT,
@@ -34,6 +26,14 @@ from meanfield.figures.draw.style import (
     facts_title,
     style,
     title_above,
+)
+from meanfield.figures.draw.figures import draw_on, new_figure, panel_figure
+from meanfield.figures.draw.sphere import (
+    TOKENS,
+    draw_clusters,
+    draw_field,
+    draw_graticule,
+    token_style,
 )
 from meanfield.problem import Problem
 from meanfield.problem_facts import facts_of
@@ -46,7 +46,7 @@ from meanfield.spectrum.stability import (
     switching_thresholds,
 )
 from meanfield.studies.corrected_runs import CorrectedRuns
-from meanfield.studies.count_law import CountLaw
+from meanfield.studies.ensemble_results import CountLaw
 from meanfield.studies.prediction import ClusterPrediction
 from meanfield.studies.token_prediction import TokenPrediction
 
@@ -225,9 +225,7 @@ def draw_prediction(
     return figure
 
 
-def corrected_runs_figure(
-    result: CorrectedRuns, *, ax: Axes | None = None, title: str | None = None, **options: Any
-) -> Figure:
+def corrected_runs_figure(result: CorrectedRuns, **options: Any) -> Figure:
     """Shares of the numbers of clusters of short runs."""
 
     def draw(axes: Axes) -> None:
@@ -238,15 +236,9 @@ def corrected_runs_figure(
         axes.set_ylim(0.0, 1.4 * highest)
         axes.legend(loc="upper right")
 
-    if ax is not None:
-        return draw_on(ax, draw, title)
-    with style():
-        figure = new_figure((0.6 * _WIDTH, _HEIGHT), **options)
-        axes = figure.subplots()
-        title = title or f"Clusters of {result.tokens[0]} tokens"
-        title_above(axes, title, facts_title(result.facts))
-        draw(axes)
-    return figure
+    heading = f"Clusters of {result.tokens[0]} tokens"
+    size = (0.6 * _WIDTH, _HEIGHT)
+    return panel_figure(draw, size, heading, facts_title(result.facts), **options)
 
 
 def _rates(picture: PredictionPicture, axes: Axes) -> None:

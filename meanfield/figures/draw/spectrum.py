@@ -1,4 +1,4 @@
-"""Eigenvalues of the linearised flow in the complex plane, the leading modes beside them."""
+"""Eigenvalues of the linearised flow with the leading modes, and rates of growth by degree."""
 
 from __future__ import annotations
 
@@ -11,13 +11,30 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from meanfield.arrays import ComplexArray, FloatArray
-from meanfield.figures.data.projections import Mollweide
+from meanfield.figures.data.circle import Mollweide
 from meanfield.figures.data.sphere import pixels
-from meanfield.figures.draw.figures import check_suffix, draw_on, new_figure, write_figure
+from meanfield.figures.draw.axes import (
+    ENERGY,
+    FAINT,
+    INK,
+    MUTED,
+    ORDER,
+    facts_title,
+    style,
+    title_above,
+)
+from meanfield.figures.draw.figures import (
+    check_suffix,
+    draw_on,
+    new_figure,
+    panel_figure,
+    write_figure,
+)
+from meanfield.figures.draw.prediction import RatesPicture, dispersion_picture
 from meanfield.figures.draw.sphere import draw_field, draw_graticule
-from meanfield.figures.draw.style import ENERGY, FAINT, INK, MUTED, ORDER, style, title_above
 from meanfield.problem import Problem
 from meanfield.spectrum.linear_operator import LinearOperator
 
@@ -255,4 +272,62 @@ def _label(number: int, mode: ModePicture, axes: Axes) -> None:
     axes.set_title(
         rf"$\bf{{{number + 1}}}$  $\lambda = {number_of}${times}" + f"\n{mode.words}",
         loc="left", color=INK, fontsize=8.5, linespacing=1.3,
+    )  # fmt: skip
+
+
+_RATES_SIZE = (9.0, 4.6)
+# Above this many degrees stems merge; a line is left.
+_STEMS = 120
+
+
+def save_dispersion(
+    problem: Problem, path: str | os.PathLike[str], max_degree: int | None = None
+) -> None:
+    """Draw the dispersion relation; max_degree is max(12, 2 x dominant + 4) by default."""
+    check_suffix(path)
+    picture = dispersion_picture(problem, max_degree)
+    draw, heading = partial(draw_rates, picture), "Growth of the uniform state"
+    write_figure(panel_figure(draw, _RATES_SIZE, heading, facts_title(picture.facts)), path)
+
+
+def draw_rates(picture: RatesPicture, axes: Axes) -> None:
+    """Growth rates on given axes: growing and decaying degrees apart, the fastest marked."""
+    rates = picture.rates
+    degrees = np.arange(len(rates))
+    axes.axhline(0.0, color=MUTED, linewidth=0.8, zorder=1)
+    if len(rates) > _STEMS:
+        axes.plot(degrees, rates, color=MUTED, linewidth=1.2)
+    else:
+        axes.plot(degrees, rates, color=MUTED, linewidth=0.8, alpha=0.6, zorder=1)
+        axes.vlines(degrees, 0.0, rates, color=_colours(rates), linewidth=1.4, zorder=2)
+    for kind, colour, chosen in [
+        ("grows", ENERGY, rates > 0),
+        ("decays", ORDER, rates < 0),
+    ]:
+        if np.any(chosen):
+            size = 28 if len(rates) <= _STEMS else 4
+            axes.scatter(degrees[chosen], rates[chosen], s=size, color=colour, label=kind, zorder=3)
+    fastest = picture.dominant
+    if fastest is not None and fastest < len(rates):
+        _mark(axes, fastest, float(rates[fastest]))
+    axes.annotate(
+        "\n".join(picture.lines), (1.0, 1.0), xycoords="axes fraction", xytext=(-4, 0),
+        textcoords="offset points", ha="right", va="top", linespacing=1.6, fontsize=8.5,
+    )  # fmt: skip
+    axes.set_xlabel(r"degree $\ell$")
+    axes.set_ylabel(r"growth rate $\lambda_\ell$ (per scaled time)")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=14))
+    axes.margins(x=0.03, y=0.14)
+    axes.legend(loc="lower right" if rates.min() >= -0.02 * rates.max() else "best")
+
+
+def _colours(rates: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[str]:
+    return [ENERGY if rate > 0 else ORDER for rate in rates]
+
+
+def _mark(axes: Axes, degree: int, rate: float) -> None:
+    axes.scatter([degree], [rate], s=110, facecolor="none", edgecolor=ENERGY, linewidth=1.4)
+    axes.annotate(
+        rf"$\lambda_{{{degree}}} = {rate:.4g}$", (degree, rate), xytext=(0, 9),
+        textcoords="offset points", ha="center", color=INK, fontsize=9.5, fontweight="bold",
     )  # fmt: skip

@@ -11,15 +11,16 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import Ellipse
 
 from meanfield.arrays import FloatArray
-from meanfield.figures.data.projections import Orthographic, Projection
+from meanfield.figures.data.circle import Orthographic, Projection
 from meanfield.figures.data.sphere import SpherePanel, SpherePicture, graticule, map_columns
-from meanfield.figures.draw.axes import add_colour_bar, time_label
-from meanfield.figures.draw.style import (
+from meanfield.figures.draw.axes import (
     DARK_HALO,
     DENSITY_COLOURS,
     MUTED,
+    add_colour_bar,
     set_note,
     set_title,
+    time_label,
     write_below,
 )
 

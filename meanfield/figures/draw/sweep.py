@@ -21,9 +21,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from meanfield.arrays import FloatArray
-from meanfield.figures.draw.axes import set_plain_ticks
+from meanfield.figures.draw.axes import (
+    DEGREE_COLOURS,
+    FAINT,
+    INK,
+    MUTED,
+    set_plain_ticks,
+    style,
+    title_above,
+)
 from meanfield.figures.draw.figures import check_empty, make_room, new_figure
-from meanfield.figures.draw.style import DEGREE_COLOURS, FAINT, INK, MUTED, style, title_above
 from meanfield.observables import OBSERVABLES
 from meanfield.runs import Run
 from meanfield.studies.sweep_results import Parameter, Sweep

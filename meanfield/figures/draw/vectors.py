@@ -24,22 +24,20 @@ from meanfield.figures.data.vectors import (
     VectorsOverview,
 )
 from meanfield.figures.draw.axes import (
-    add_growth_times,
-    mark_hand_overs,
-    set_time_axis,
-    time_axis_label,
-    time_label,
-)
-from meanfield.figures.draw.over_time import energy_and_order
-from meanfield.figures.draw.style import (
     DENSITY_COLOURS,
     FAINT,
     INK,
     MUTED,
     ORDER,
     TIME_COLOURS,
+    add_growth_times,
+    mark_hand_overs,
+    set_time_axis,
     set_title,
+    time_axis_label,
+    time_label,
 )
+from meanfield.figures.draw.over_time import energy_and_order
 
 _CURVE = "#17a2b8"
 # Shares of pairs and weights of attention below these are as good as none.

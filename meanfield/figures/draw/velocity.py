@@ -19,30 +19,26 @@ from numpy.typing import NDArray
 from meanfield.arrays import FloatArray
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
 from meanfield.fields.interactions import fixed_field, interaction_of
-from meanfield.figures.data.circle import cell_edges, cell_means, wrapped
-from meanfield.figures.data.colours import colour_range
-from meanfield.figures.data.projections import Mollweide, directions
-from meanfield.figures.data.saved_times import Frame, frame, is_smooth
+from meanfield.figures.data.circle import Mollweide, cell_edges, cell_means, directions, wrapped
+from meanfield.figures.data.saved_times import Frame, colour_range, frame, is_smooth
 from meanfield.figures.data.sphere import SpherePanel, chosen_times, missing, values_on
 from meanfield.figures.data.tokens import some_tokens
 from meanfield.figures.draw.axes import (
-    add_colour_bar,
-    label_ends,
-    number_label,
-    time_label,
-)
-from meanfield.figures.draw.sphere import colours_label, draw_panel
-from meanfield.figures.draw.style import (
     DEGREE_COLOURS,
     ENERGY,
     FAINT,
     INK,
     MUTED,
     ORDER,
+    add_colour_bar,
+    label_ends,
+    number_label,
     set_note,
     set_title,
+    time_label,
     write_below,
 )
+from meanfield.figures.draw.sphere import colours_label, draw_panel
 from meanfield.measures import Density, Measure
 from meanfield.problem import Problem
 from meanfield.runs import Run

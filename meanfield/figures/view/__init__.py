@@ -1,4 +1,17 @@
-"""A run as one page for a browser: a file, or an output of a notebook. No request leaves it."""
+"""A run as one page for a browser: a file, or an output of a notebook. No request leaves it.
+
+Compact data of a view: a header for JSON, and arrays that browsers read.
+
+    density    q = round(255 log(f / low) / log(high / low)), one byte, within the colours
+    sphere     octahedral coordinates, two integers of 16 bits: to 1e-4 of an angle
+    circle     theta / pi, one integer of 16 bits; in other dimensions x / largest |x|, three
+
+Each array has the first frame and the differences from frame to frame, modulo 256 or 65,536, where
+their numbers agree. Points at rest have zeros, which gzip removes.
+
+Z. H. Cigolle et al., "A survey of efficient representations for independent unit vectors", JCGT
+3(2), 2014 (octahedral coordinates).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +20,7 @@ import gzip
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -17,12 +30,15 @@ from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
+from numpy.typing import NDArray
 
+from meanfield.arrays import FloatArray
 from meanfield.described import Facts
-from meanfield.figures.data.view import ViewPicture, view_picture
-from meanfield.figures.draw.style import DENSITY_COLOURS, facts_title
-from meanfield.figures.view.pack import pack
+from meanfield.figures.data.saved_times import colour_range
+from meanfield.figures.data.view import CLOUD, GLOBE, ViewPicture, view_picture
+from meanfield.figures.draw.axes import DENSITY_COLOURS, facts_title
 from meanfield.runs import Run
+from meanfield.status import is_finished
 from meanfield.store.locks import replace_figure
 
 SUFFIX = ".html"
@@ -118,3 +134,117 @@ def look(facts: Facts) -> dict[str, Any]:
 def module_text() -> str:
     """The module that draws, as text: its parts one after the other."""
     return "\n".join(files(__package__).joinpath(f"{part}.js").read_text("utf-8") for part in PARTS)
+
+
+FORMAT = 1
+_LARGEST = 32767
+
+
+def pack(picture: ViewPicture, source: Mapping[str, str]) -> tuple[dict[str, Any], bytes]:
+    """Header and bytes of a picture; `source` says where it is from."""
+    header = header_of(picture, source)
+    parts: list[bytes] = []
+
+    def put(arrays: Sequence[NDArray[Any]]) -> int:
+        """Append arrays, return where they begin."""
+        offset = sum(map(len, parts))
+        parts.extend(each.tobytes() for each in arrays)
+        return offset
+
+    if any(mass is not None for mass in picture.masses):
+        masses = [np.zeros(0) if mass is None else mass for mass in picture.masses]
+        header["masses"] = {
+            "offset": put([mass.astype("<f4") for mass in masses]),
+            "counts": [len(mass) for mass in masses],
+        }
+    coded = [coded_points(points, picture.shape, header["scale"]) for points in picture.points]
+    header["points"] = {
+        "offset": put(differences(coded)),
+        "counts": [len(points) for points in coded],
+    }
+    for name, values in (("values", picture.values), ("shares", picture.shares)):
+        if values.size:
+            table = quantised(values, header[name]["colours"])
+            header[name] |= {"offset": put(differences(list(table))), "shape": list(table.shape)}
+    return header, b"".join(parts)
+
+
+def header_of(picture: ViewPicture, source: Mapping[str, str]) -> dict[str, Any]:
+    """Everything but the frames."""
+    status = picture.frame.facts.status
+    scale = max((float(np.abs(x).max()) for x in picture.points if x.size), default=1.0)
+    return {
+        "format": FORMAT,
+        "title": picture.frame.title,
+        "source": dict(source),
+        "status": "" if is_finished(status) else status,
+        "shape": picture.shape,
+        "sphere": picture.frame.facts.manifold.partition(":")[0] != "space",
+        "unit": picture.frame.unit,
+        "logarithmic": picture.frame.logarithmic,
+        "times": picture.times.tolist(),
+        # A cloud on a sphere has the unit circle around it.
+        "scale": scale if picture.shape == CLOUD else 1.0,
+        "values": {"colours": list(picture.colours)} if picture.values.size else None,
+        "shares": _shares(picture.shares) if picture.shares.size else None,
+        "curves": {
+            "times": picture.frame.times.tolist(),
+            **{name: plain(values) for name, values in picture.curves.items()},
+        },
+        "events": [{"time": time, "text": text} for time, text in picture.events],
+        "front": list(picture.front),
+        "start": picture.start,
+        "notes": [*picture.notes, *quantisation(picture)],
+    }
+
+
+def _shares(shares: FloatArray) -> dict[str, Any]:
+    finite = np.isfinite(shares).all(axis=1)
+    return {"colours": list(colour_range(shares[finite])), "known": finite.tolist()}
+
+
+def quantisation(picture: ViewPicture) -> list[str]:
+    """Rounding in words."""
+    words = []
+    if picture.values.size:
+        low, high = picture.colours
+        words.append(f"density {low:.3g} to {high:.3g} in 256 steps of its logarithm")
+    if any(points.size for points in picture.points):
+        words.append("points to 16 bits")
+    return [*words, f"{len(picture.times)} saved times, interpolated between"]
+
+
+def quantised(values: FloatArray, colours: Sequence[float]) -> NDArray[np.uint8]:
+    """Bytes on a logarithmic scale between two densities; NaN as what is least."""
+    low, high = colours
+    within = np.clip(np.nan_to_num(values), low, high)
+    return np.asarray(np.rint(255.0 * np.log(within / low) / np.log(high / low)), dtype=np.uint8)
+
+
+def coded_points(points: FloatArray, shape: str, scale: float) -> NDArray[np.int16]:
+    """Points (n, k) as integers of 16 bits: octahedral of a globe, angles, or coordinates."""
+    if shape != GLOBE:
+        unit = np.pi if shape != CLOUD else scale
+        return _rounded(points / unit)
+    flat = points[:, :2] / np.abs(points).sum(axis=1, keepdims=True)
+    sign = np.where(flat >= 0.0, 1.0, -1.0)
+    folded = (1.0 - np.abs(flat[:, ::-1])) * sign
+    return _rounded(np.where(points[:, 2:] < 0.0, folded, flat))
+
+
+def _rounded(shares: FloatArray) -> NDArray[np.int16]:
+    return np.asarray(np.rint(_LARGEST * shares), dtype="<i2")
+
+
+def differences(frames: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """The first frame, and each less the one before where shapes agree, modulo their range."""
+    pairs = zip(frames[:-1], frames[1:], strict=True)
+    return [
+        *frames[:1],
+        *(new - old if new.shape == old.shape else new for old, new in pairs),
+    ]
+
+
+def plain(values: FloatArray) -> list[float | None]:
+    """Numbers for JSON, which has no NaN."""
+    return [float(value) if np.isfinite(value) else None for value in values]

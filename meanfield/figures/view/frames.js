@@ -1,4 +1,4 @@
-// Frames of a run from the bytes that `pack.py` makes.
+// Frames of a run from the bytes that `view` makes.
 
 /** Bytes that gzip has packed. */
 export async function unpacked(bytes) {

@@ -71,7 +71,7 @@ def sample_tokens(density: Density, count: int, rng: np.random.Generator | int) 
     if density.max_degree == 0:
         return space.random_points(count, rng)
     if space.has_rings:
-        from meanfield.spaces.axial.quantiles import polar_angles
+        from meanfield.spaces.axial.measure import polar_angles
 
         positive_bound(density, "Reduce the amplitudes")
         return polar_angles(space.ambient, density.coefficients, rng.random(count))

@@ -3,23 +3,40 @@
 A rectangle splits along u or along v, since the flow stretches along one direction while it
 contracts along the other. Functions of the label are polynomials of degree p - 1 along each
 direction, sum_ij c_ij P_i P_j; rectangles know nothing of each other, so nothing has to fit at
-their edges.
+their edges. Values (cells, p, p, k) at the nodes give the polynomials
+
+    g(u, v) = sum_ij c_ij P_i(u) P_j(v),    i, j < p,    u, v in [-1, 1] on every cell
+
+The cubed sphere is equiangular: six faces, each a square of two angles.
+
+    x = (c + a tan u + b tan v) / r,    r^2 = 1 + tan^2 u + tan^2 v,    |u|, |v| <= pi/4
+    dsigma = du dv / (4 pi cos^2 u cos^2 v r^3)
+
+a, b and the face's middle c are coordinate axes with a x b = c. A rectangle of a face is given
+by where its sides are as shares of pi/4, so -1 to 1 is the whole face: halves of halves are exact
+numbers. The map and its Jacobian are analytic beyond the edges, up to u = pi/2.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
-from meanfield.bases.legendre import Carry, halving, joining
-from meanfield.spaces.sphere import cell_values
-from meanfield.spaces.sphere.cell_values import along, by_blocks
-from meanfield.spaces.sphere.cubed_sphere import checked_bounds, quadrature, uniform_bounds
+from meanfield.bases.legendre import (
+    Carry,
+    differentiation,
+    gauss_legendre,
+    halving,
+    joining,
+    to_coefficients,
+)
+from meanfield.engines.threads import one_blas_thread
 
 ORDER = 10
 # Width of the widest cell, as a share of pi/4: half a face.
@@ -53,17 +70,17 @@ class SphereCells:
         return quadrature(self.bounds, self.order)
 
     def tails(self, values: FloatArray) -> FloatArray:
-        return by_blocks(cell_values.tails, self._grid(values))
+        return by_blocks(cell_tails, self._grid(values))
 
     def lengths(self, points: FloatArray) -> FloatArray:
-        return by_blocks(cell_values.lengths, self._grid(points))
+        return by_blocks(cell_lengths, self._grid(points))
 
     def fold(self, points: FloatArray, slack: FloatArray | None = None) -> int | None:
         """Index of the cell whose image has reversed its orientation most, or None.
 
         `slack`, (cells,), is the error of the points: shallower folds do not count.
         """
-        orientation = by_blocks(cell_values.least_orientation, self._grid(points))
+        orientation = by_blocks(least_orientation, self._grid(points))
         if slack is not None:
             orientation = orientation + slack
         worst = int(orientation.argmin())
@@ -150,5 +167,147 @@ def tiling(length: float, order: int = ORDER) -> SphereCells:
 
 
 def cells_of(bounds: FloatArray, order: int = ORDER) -> SphereCells:
-    """Cells that had these bounds; see `cubed_sphere.checked_bounds` for what is refused."""
+    """Cells that had these bounds; see `checked_bounds` for what is refused."""
     return SphereCells(checked_bounds(bounds), order)
+
+
+# Cells that are worked on together, so that work arrays stay in the cache.
+_BLOCK = 128
+# What transforms and steps leave of noise between neighbouring positions.
+_NOISE = 1e-13
+
+
+def by_blocks(function: Callable[[FloatArray], FloatArray], grid: FloatArray) -> FloatArray:
+    """Results of a function of cells, some cells at a time."""
+    starts = range(0, len(grid), _BLOCK)
+    with one_blas_thread():
+        return np.concatenate([function(grid[start : start + _BLOCK]) for start in starts])
+
+
+def along(axis: int, matrix: FloatArray, grid: FloatArray) -> FloatArray:
+    """Apply a matrix (q, p) along u (axis 1) or v (axis 2) of values (cells, p, p, k)."""
+    cells, p, q, k = grid.shape
+    with one_blas_thread():
+        if axis == 2:
+            return np.asarray(matrix @ grid)
+        flat = matrix @ grid.reshape(cells, p, q * k)
+    return np.asarray(flat.reshape(cells, len(matrix), q, k))
+
+
+@lru_cache(maxsize=8)
+def _last_coefficients(order: int) -> FloatArray:
+    """Matrix (2 * 2 p, p^2) from a cell's values to its last coefficients along u and along v."""
+    matrix = to_coefficients(order)
+    last = matrix[-2:]
+    both = np.einsum("ai,bj->abij", last, matrix), np.einsum("ai,bj->abij", matrix, last)
+    return np.concatenate([part.reshape(2 * order, order**2) for part in both])
+
+
+def cell_tails(grid: FloatArray) -> FloatArray:
+    """Largest |c_ij| with i >= p - 2, and with j >= p - 2, shape (cells, 2)."""
+    cells, order = grid.shape[:2]
+    # One product of large matrices: (4 p, p^2) times (p^2, cells * k).
+    nodal = grid.reshape(cells, order**2, -1).swapaxes(0, 1).reshape(order**2, -1)
+    values = np.abs(_last_coefficients(order) @ nodal).reshape(2, 2 * order, cells, -1)
+    return np.asarray(values.max(axis=(1, 3)).T)
+
+
+def cell_lengths(grid: FloatArray) -> FloatArray:
+    """Length of the longest row of nodes along u and along v, shape (cells, 2).
+
+    Chords between neighbouring nodes, summed and drawn out to the sides of the cell.
+    """
+    nodes, _ = gauss_legendre(grid.shape[1])
+    parts = []
+    for axis in (1, 2):
+        steps = np.diff(grid, axis=axis)
+        chords = np.sqrt(np.einsum("cijk,cijk->cij", steps, steps))
+        parts.append(chords.sum(axis=axis).max(axis=1))
+    return np.asarray(2.0 / (nodes[-1] - nodes[0]) * np.stack(parts, axis=1))
+
+
+def least_orientation(grid: FloatArray) -> FloatArray:
+    """Bound below which <x, x_u x x_v> / (|x_u| + |x_v|) does not fall, shape (cells,).
+
+    Negative only where the image is turned over. A polynomial differs from its function by about
+    its tail and by noise, and its derivative by as much times the norm of differentiation: that
+    much is added, for what is no larger than its error has no sign.
+    """
+    cells, order = grid.shape[:2]
+    matrix = differentiation(order)
+    # (p, p, 3, cells): products of large matrices, and components in one piece.
+    x = np.ascontiguousarray(np.moveaxis(grid, 0, 3))
+    along_u = (matrix @ x.reshape(order, -1)).reshape(x.shape)
+    along_v = (matrix @ x.reshape(order, order, -1)).reshape(x.shape)
+    oriented = np.zeros((order, order, cells))
+    for i in range(3):
+        a, b, c = (i, (i + 1) % 3, (i + 2) % 3)
+        oriented += x[:, :, a] * (along_u[:, :, b] * along_v[:, :, c])
+        oriented -= x[:, :, a] * (along_u[:, :, c] * along_v[:, :, b])
+    sizes = np.sqrt(np.einsum("ijkc,ijkc->ijc", along_u, along_u))
+    sizes += np.sqrt(np.einsum("ijkc,ijkc->ijc", along_v, along_v))
+    ratio = np.divide(oriented, sizes, out=np.zeros_like(sizes), where=sizes > 0.0)
+    unsure = np.abs(matrix).sum(axis=1).max() * (_NOISE + cell_tails(grid).sum(axis=1))
+    return np.asarray(ratio.min(axis=(0, 1)) + unsure)
+
+
+_EIGHTH = np.pi / 4.0
+_AXES = np.eye(3)
+# (face, [a, b, c], component): middles x, y, z, -x, -y, -z. Swapped axes turn the middle round.
+_FRAMES = np.array(
+    [[_AXES[(i + 1) % 3], _AXES[(i + 2) % 3], _AXES[i]] for i in range(3)]
+    + [[_AXES[(i + 2) % 3], _AXES[(i + 1) % 3], -_AXES[i]] for i in range(3)]
+)
+
+
+def uniform_bounds(parts: int) -> FloatArray:
+    """Rectangles (6 parts^2, 5): every face cut `parts` times along u and along v."""
+    edges = np.linspace(-1.0, 1.0, parts + 1)
+    face, i, j = np.meshgrid(np.arange(6), *2 * [np.arange(parts)], indexing="ij")
+    sides = (face, edges[i], edges[i + 1], edges[j], edges[j + 1])
+    return np.stack([side.ravel() for side in sides], axis=1).astype(np.float64)
+
+
+def checked_bounds(bounds: FloatArray) -> FloatArray:
+    """Rectangles (cells, 5) of face, u_0, u_1, v_0, v_1 that could cover the sphere."""
+    cells = np.ascontiguousarray(bounds, dtype=np.float64)
+    if cells.ndim != 2 or cells.shape[1] != 5 or len(cells) == 0:
+        raise ValueError(
+            f"bounds have shape {cells.shape}, expected (cells, 5): face, u0, u1, v0, v1."
+        )
+    face, sides = cells[:, 0], cells[:, 1:].reshape(-1, 2, 2)
+    fine = np.isin(face, np.arange(6.0)) & np.all(np.abs(sides) <= 1.0, axis=(1, 2))
+    fine &= np.all(sides[:, :, 0] < sides[:, :, 1], axis=1)
+    if not fine.all():
+        first = int(np.argmin(fine))
+        raise ValueError(
+            f"cell {first} is {cells[first].tolist()}, expected a face 0 to 5 and sides "
+            "-1 <= u0 < u1 <= 1, -1 <= v0 < v1 <= 1."
+        )
+    covered = np.bincount(face.astype(int), np.prod(np.diff(sides)[:, :, 0], axis=1), 6)
+    if np.any(np.abs(covered - 4.0) > 1e-9):
+        raise ValueError(
+            f"cells cover {np.array2string(covered / 4.0, precision=6)} of the six faces, "
+            "expected each once."
+        )
+    return cells
+
+
+def quadrature(bounds: FloatArray, order: int) -> tuple[FloatArray, FloatArray]:
+    """Nodes (n, 3) and weights for sigma (n,) of order x order nodes on each rectangle.
+
+    Exact to rounding for smooth functions on rectangles of at most half a face along each side.
+    """
+    nodes, means = gauss_legendre(order)
+    tangents, slopes = [], []
+    for lower, upper in (bounds[:, 1:3].T, bounds[:, 3:5].T):
+        angles = 0.5 * _EIGHTH * ((lower + upper)[:, None] + (upper - lower)[:, None] * nodes)
+        t = np.tan(angles)  # (cells, order)
+        tangents.append(t)
+        slopes.append(_EIGHTH * (upper - lower)[:, None] * means * (1.0 + t * t))
+    s, t = tangents[0][:, :, None, None], tangents[1][:, None, :, None]
+    a, b, c = np.moveaxis(_FRAMES[bounds[:, 0].astype(int)], 1, 0)[:, :, None, None, :]
+    inverse = 1.0 / np.sqrt(1.0 + s * s + t * t)
+    points = ((c + s * a) + t * b) * inverse  # (cells, order, order, 3)
+    weights = slopes[0][:, :, None] * slopes[1][:, None, :] * inverse[..., 0] ** 3 / (4.0 * np.pi)
+    return points.reshape(-1, 3), weights.ravel()

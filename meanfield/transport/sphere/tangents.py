@@ -20,13 +20,17 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.engines.compiled import njit
 from meanfield.engines.threads import map_chunks
-from meanfield.transport.sphere.costs import (
+from meanfield.transport.sphere.search import (
     LARGEST_CHORD,
+    LEAF,
+    Sites,
+    Tree,
+    bound_below,
+    build_tree,
     cost_of_chord,
     slope_of_chord,
     slope_variation,
 )
-from meanfield.transport.sphere.search import LEAF, Sites, Tree, bound_below, build_tree
 
 _CHUNK = 2048
 

@@ -4,8 +4,7 @@
 
 Measures become masses in small cells: tokens are cells of one point, densities are integrated over
 cells (`partition`). Plans between cells are optimised by a network simplex, from coarse cells to
-fine (`levels`, `plans`, `simplex`), and bounded from both sides whatever the masses do inside their
-cells (`certificate`).
+fine (`levels`, `plans`), and bounded from both sides whatever the masses do inside their cells.
 """
 
 from __future__ import annotations
@@ -208,8 +207,8 @@ def _between_densities(
     first: Density, second: Density, count: int, largest: int, geodesic: bool, tolerance: float
 ) -> Bracket:
     """Bracket of W_1, from the difference."""
-    from meanfield.transport.sphere.differences import difference_cells
     from meanfield.transport.sphere.levels import bracket
+    from meanfield.transport.sphere.partition import difference_cells
 
     f, degree = _evaluation(first)
     g, other = _evaluation(second)

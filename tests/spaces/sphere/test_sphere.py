@@ -188,12 +188,12 @@ def test_extremes_of_an_exact_field():
 
 def test_extremes_in_strips_are_those_of_one_piece(monkeypatch):
     """Memory is saved, no ring is lost."""
-    from meanfield.spaces.sphere import extremes as room
+    from meanfield.spaces import extremes as room
 
     field = random_field(12)
-    whole = room.extremes(field)
+    whole = room.on_sphere(field)
     monkeypatch.setattr(room, "_STRIP", 300)
-    parts = room.extremes(field)
+    parts = room.on_sphere(field)
     assert parts[0] == pytest.approx(whole[0], rel=1e-14)
     np.testing.assert_allclose(parts[1], whole[1], rtol=0, atol=1e-15)
     assert parts[2] == pytest.approx(whole[2], rel=1e-14)

@@ -12,8 +12,7 @@ from parameters import refused
 
 from meanfield.errors import SimulationError
 from meanfield.studies import executors as executing
-from meanfield.studies.executors import finished
-from meanfield.studies.executors.processes import worker_pool
+from meanfield.studies.executors import finished, worker_pool
 
 
 def square(number):

@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 import pytest
 
 from meanfield.engines.threads import threads
-from meanfield.studies.executors.processes import worker_pool
+from meanfield.studies.executors import worker_pool
 
 
 def test_one_worker_is_this_process():

@@ -16,8 +16,7 @@ from scipy.special import ive, ndtri
 
 import meanfield as mf
 from meanfield.engines.fourier.cdf import local_polynomials
-from meanfield.transport.circle.w2 import w2_points_density
-from meanfield.transport.circle.w2_densities import w2_densities
+from meanfield.transport.circle.w2 import w2_densities, w2_points_density
 from meanfield.transport.circle.wasserstein import wasserstein_circle
 
 CIRCLE = mf.Circle()

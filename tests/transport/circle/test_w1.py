@@ -6,8 +6,7 @@ from parameters import each
 
 import meanfield as mf
 from meanfield.engines.fourier.cdf import local_polynomials
-from meanfield.transport.circle.w1 import _sort_out
-from meanfield.transport.circle.w1_pieces import COLUMNS, integrate
+from meanfield.transport.circle.w1 import COLUMNS, _sort_out, integrate
 from meanfield.transport.circle.wasserstein import wasserstein_circle
 
 CIRCLE = mf.Circle()

@@ -6,13 +6,15 @@ import pytest
 import meanfield as mf
 from meanfield.transport.sphere import partition
 from meanfield.transport.sphere.cells import (
+    DEPTH,
     TOTAL,
+    face_points,
     grouped,
     integer_masses,
+    keys_of,
     level_starts,
     token_cells,
 )
-from meanfield.transport.sphere.keys import DEPTH, face_points, keys_of
 from meanfield.transport.sphere.partition import density_cells
 
 SPHERE = mf.Sphere()

@@ -5,7 +5,7 @@ import pytest
 from parameters import each
 
 from meanfield.transport.sphere.cells import Cells
-from meanfield.transport.sphere.certificate import upper_bound
+from meanfield.transport.sphere.levels import upper_bound
 from meanfield.transport.sphere.plans import Plan
 
 # A tail on one side: the mean angle is not that of the barycentre.

@@ -7,7 +7,7 @@ from parameters import each
 import meanfield as mf
 from meanfield.transport.sphere.cells import grouped, integer_masses, level_starts
 from meanfield.transport.sphere.cells import token_cells as cells_of
-from meanfield.transport.sphere.certificate import _tangents
+from meanfield.transport.sphere.levels import _tangents
 from meanfield.transport.sphere.plans import pair_costs, sites
 from meanfield.transport.sphere.search import nearest
 from meanfield.transport.sphere.tangents import Tangents, _bound, transform

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from parameters import together
 
-from meanfield.transport.sphere.simplex import hang, improve
+from meanfield.transport.sphere.plans import hang, improve
 
 
 def plan_of(cost: np.ndarray, supply: np.ndarray, demand: np.ndarray):

@@ -89,7 +89,7 @@ def _cuts(one: Density, other: Measure | Density) -> FloatArray:
     """Angles at which an integrand is not smooth: rings, and where F passes their levels."""
     if isinstance(other, Density):
         return np.zeros(0)
-    from meanfield.spaces.axial.quantiles import polar_angles
+    from meanfield.spaces.axial.measure import polar_angles
 
     d = one.manifold.ambient
     levels = np.cumsum(other.mass[np.argsort(other.points, kind="stable")])[:-1]
@@ -140,7 +140,7 @@ def _below(measure: Measure | Density, theta: FloatArray) -> FloatArray:
 
 def _w2(one: Density, other: Measure | Density, edges: FloatArray) -> float:
     """Square of W_2: int (theta - T(theta))^2 dF, T the monotone map."""
-    from meanfield.spaces.axial.quantiles import polar_angles
+    from meanfield.spaces.axial.measure import polar_angles
 
     d = one.manifold.ambient
     theta, weights = _nodes(edges)

@@ -1,1 +1,0 @@
-"""Distances between axial measures, by their laws of the polar angle."""
