@@ -114,6 +114,7 @@ def jobs() -> Iterator[tuple[str, Job]]:
         yield "axial, density", partial(_density, Axial(5), flow)
     yield "tokens in any dimension", compile_blocks
     yield "samples of densities", _samples
+    yield "clusters of a density", _clusters
     yield "angles on the sphere", _angles
 
 
@@ -205,6 +206,13 @@ def _samples() -> None:
 
     for tokens in (circle_tokens, sphere_tokens):
         tokens(np.array([1.0, 0.1, 0.1j]), 10, np.random.default_rng(0))
+
+
+def _clusters() -> None:
+    import meanfield as mf
+    from meanfield.observables import clusters
+
+    clusters(mf.von_mises_fisher(30.0).build(mf.Sphere()), _BETA)
 
 
 def _angles() -> None:

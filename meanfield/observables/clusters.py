@@ -37,6 +37,10 @@ _FILLED = 3.0 * _SPARSE
 _GRID_DEGREE = 666
 
 
+_Groups = tuple[FloatArray, FloatArray]
+"""Masses and mean points of groups."""
+
+
 @dataclass(frozen=True, eq=False)
 class Clusters:
     """Clusters of a measure, largest mass first.
@@ -121,30 +125,29 @@ def clusters(measure: Density | Measure, beta: float, *, tokens: int | None = No
     radius = cluster_radius(beta)
     space = measure.manifold
     least = _LEAST_MASS
-    mass: FloatArray | None
-    filled = False
     if isinstance(measure, Density):
-        points, mass, radius, filled = _nodes(measure, radius)
+        total, centres = _of_density(measure, radius)
     else:
-        points, mass = measure.points, measure.weights
-        tokens = len(points) if mass is None else tokens
+        total, centres = _of_points(space, measure.points, measure.weights, radius)
+        tokens = len(measure.points) if measure.weights is None else tokens
     if tokens is not None:
         least = max(_LEAST_MASS, least_tokens(tokens) / tokens)
-    each = 1.0 / len(points)
-    if filled:
-        group = np.zeros(len(points), np.int64)
-    else:
-        threshold = _SPARSE * _uniform_mass(space, radius)
-        points, mass, group = neighbourhoods.dense_groups(space, points, mass, radius, threshold)
-    if len(points) == 0:
-        return Clusters(np.zeros(0), np.zeros((0, *points.shape[1:])))
-    weights = np.full(len(points), each) if mass is None else mass
-    total = np.asarray(np.bincount(group, weights), dtype=np.float64)
     # The last comparison allows the rounding of a sum of equal weights.
     heavy = np.flatnonzero(total >= least * (1.0 - 1e-12))
     heavy = heavy[np.argsort(-total[heavy], kind="stable")]
-    centres = neighbourhoods.mean_points(space, points, weights, group, len(total))
     return Clusters(total[heavy], centres[heavy])
+
+
+def _of_points(
+    space: Geometry, points: FloatArray, mass: FloatArray | None, radius: float
+) -> _Groups:
+    each, threshold = 1.0 / len(points), _SPARSE * _uniform_mass(space, radius)
+    points, mass, group = neighbourhoods.dense_groups(space, points, mass, radius, threshold)
+    if len(points) == 0:
+        return np.zeros(0), np.zeros((0, *points.shape[1:]))
+    mass = np.full(len(points), each) if mass is None else mass
+    total = np.asarray(np.bincount(group, mass), dtype=np.float64)
+    return total, neighbourhoods.mean_points(space, points, mass, group, len(total))
 
 
 def _uniform_mass(space: Geometry, radius: float) -> float:
@@ -162,15 +165,18 @@ def _uniform_mass(space: Geometry, radius: float) -> float:
     return 0.5 * float(betainc(0.5 * space.dimension, 0.5, math.sin(radius) ** 2))
 
 
-def _nodes(density: Density, radius: float) -> tuple[FloatArray, FloatArray, float, bool]:
-    """Grid that resolves density and radius, masses, the radius used, and if all is one group.
+def _of_density(density: Density, radius: float) -> _Groups:
+    """Groups of the nodes of a grid that resolves density and radius.
 
-    Where that would be too many nodes, the radius is that of a few nodes instead.
+    Where that would be too many nodes, the radius is that of a few nodes instead. A density that
+    is nowhere far below uniform is one group, in the direction of its mean vector.
     """
     space = density.manifold
     if space.has_rings:
         points, mass = _polar_cells(density, radius)
-        return points, mass, radius, bool(mass.min() >= _FILLED / len(mass))
+        if mass.min() >= _FILLED / len(mass):
+            return _whole(space, points, mass)
+        return _of_points(space, points, mass, radius)
     degree = grid_degree(space.dimension, density.max_degree, radius)
     if space.dimension > 1:
         radius = max(radius, _DEGREES_PER_RADIUS[space.dimension] / degree)
@@ -178,8 +184,23 @@ def _nodes(density: Density, radius: float) -> tuple[FloatArray, FloatArray, flo
     values = grid.to_nodal(density.coefficients)
     mass = np.maximum(values, 0.0) * grid.weights
     total = mass.sum()
-    filled = bool(values.min() >= _FILLED * total)
-    return grid.points, mass / total, radius, filled
+    if values.min() >= _FILLED * total:
+        # The grid of degree 1 has the same mean vector.
+        grid = space.grid(1)
+        values = grid.to_nodal(space.resize(density.coefficients, 1))
+        return _whole(space, grid.points, values * grid.weights)
+    mass /= total
+    if space.dimension == 1:
+        return _of_points(space, grid.points, mass, radius)
+    from meanfield.spaces.sphere.neighbourhoods import node_groups
+
+    sums, mean = node_groups(grid, mass, radius, _SPARSE * _uniform_mass(space, radius))
+    return sums, neighbourhoods.directions(space, mean, sums)
+
+
+def _whole(space: Geometry, points: FloatArray, mass: FloatArray) -> _Groups:
+    one = np.zeros(len(mass), np.int64)
+    return np.array([mass.sum()]), neighbourhoods.mean_points(space, points, mass, one, 1)
 
 
 def _polar_cells(density: Density, radius: float) -> tuple[FloatArray, FloatArray]:

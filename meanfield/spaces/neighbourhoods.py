@@ -88,11 +88,15 @@ def mean_points(
     columns = (np.cos(points), np.sin(points)) if space.is_circle else space.vectors(points).T
     sums = [np.bincount(group, mass * column, count) for column in columns]
     mean = np.column_stack(sums).astype(np.float64, copy=False)
-    if not space.is_sphere:
-        return np.asarray(mean / np.bincount(group, mass, count)[:, None])
+    total = np.asarray(np.bincount(group, mass, count), dtype=np.float64)
+    return directions(space, mean, total) if space.is_sphere else mean / total[:, None]
+
+
+def directions(space: Geometry, mean: FloatArray, mass: FloatArray) -> FloatArray:
+    """Points on a sphere in the direction of sum_j mass_j x_j (count, d), NaN where it is short."""
     centre = space.points_of(mean)
     # Squares of next to no mass underflow: directions on the sphere are then not finite.
-    finite = np.isfinite(centre).reshape(count, -1).all(axis=1)
-    finite &= np.hypot.reduce(mean, axis=1) > _NO_CENTRE * np.bincount(group, mass, count)
+    finite = np.isfinite(centre).reshape(len(mean), -1).all(axis=1)
+    finite &= np.hypot.reduce(mean, axis=1) > _NO_CENTRE * mass
     centre[~finite] = np.nan
     return centre

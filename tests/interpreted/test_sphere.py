@@ -83,6 +83,14 @@ def test_neighbourhoods(agree, state, radius):
     agree(f"{SPACE}.neighbourhoods:linked", points, radius)
 
 
+@pytest.mark.parametrize("threshold", [0.0, 0.03, 0.12])
+def test_groups_on_rings(agree, threshold):
+    """A window would reach beyond a ring, or a run beyond its end."""
+    mass = np.random.default_rng(3).dirichlet(np.full(60, 0.1)).reshape(6, 10)
+    theta = np.linspace(0.2, 3.0, 6)
+    agree(f"{ROOM}.ring_groups:groups", theta, mass, 0.5, threshold, atol=1e-15)
+
+
 def test_tree_of_many_boxes(agree):
     """Nodes beyond the first 64 would be written behind their arrays."""
     from meanfield.engines.harmonics.box_tree import curve_order

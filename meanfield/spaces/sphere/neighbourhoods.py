@@ -7,12 +7,14 @@ Distances are geodesic: two points are within r of each other if their chord is 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
+from meanfield.bases.grid import Grid
+from meanfield.bases.harmonics import SphereGrid
 
 
 def dense(
@@ -63,6 +65,17 @@ def dense_groups(
                 order = (np.cumsum(chosen) - 1)[order[inside]]
     leader = neighbourhood_kernels.linked_groups(tree, square)
     return points, mass, neighbourhood_kernels.numbered(_restored(leader, order))
+
+
+def node_groups(
+    grid: Grid, mass: FloatArray, radius: float, threshold: float
+) -> tuple[FloatArray, FloatArray]:
+    """Mass and sum of mass_j x_j of each group of dense nodes of a grid finer than the radius."""
+    from meanfield.engines.harmonics import ring_groups
+
+    of, square = cast(SphereGrid, grid), _square_of_chord(radius)
+    sums = ring_groups.groups(of.rings.colatitudes, mass.reshape(of.shape), square, threshold)
+    return sums[:, 0], sums[:, 1:]
 
 
 def linked(points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
