@@ -140,6 +140,14 @@ def survived(request: pytest.FixtureRequest) -> Survived:
 
 
 @pytest.fixture
+def config(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The run file `CONFIG` of the module."""
+    path = tmp_path / "small.toml"
+    path.write_text(request.module.CONFIG)
+    return path
+
+
+@pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> Any:
     """The command line in this process: what commands print and refuse."""
     from command_line import CommandLine

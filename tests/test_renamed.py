@@ -1,7 +1,5 @@
 """Old names of arguments, keys and options work like today's, and one line says so."""
 
-from pathlib import Path
-
 import pytest
 from parameters import refused
 
@@ -11,19 +9,12 @@ from meanfield.renamed import RenamedWarning
 from meanfield.runfile import ConfigError, load_config
 
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
-TEXT = """\
+CONFIG = """\
 problem = { manifold = "circle", beta = 5.0, normalization = "none" }
 time = { end = 1.0, save = 2 }
 """
 
 FEW = ("--set", "compare.tokens=[5, 8]", "--set", "compare.runs=2")
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    file = tmp_path / "x.toml"
-    file.write_text(TEXT)
-    return file
 
 
 @pytest.mark.slow
@@ -62,38 +53,38 @@ def test_old_name_is_unknown_where_that_of_today_is():
         ("compare={repetitions=7}", "compare", "runs", 7),
     ],
 )
-def test_old_keys_are_those_of_today(path, old, section, key, value):
+def test_old_keys_are_those_of_today(config, old, section, key, value):
     """A run file of the last release could not be run, by either way to set a key."""
     match = f"is called {key} now: the old name goes with the next release"
     with pytest.warns(RenamedWarning, match=match):
-        config = load_config(path, [old])
-    assert getattr(getattr(config, section), key) == value
+        loaded = load_config(config, [old])
+    assert getattr(getattr(loaded, section), key) == value
     if "{" not in old:
         name, _, setting = old.partition("=")
         text = setting if setting.isdigit() else f'"{setting}"'
-        path.write_text(f"{TEXT}{name} = {text}\n")
-        with pytest.warns(RenamedWarning, match=rf"x\.toml: \[{section}\] .* {match}"):
-            config = load_config(path)
-        assert getattr(getattr(config, section), key) == value
+        config.write_text(f"{CONFIG}{name} = {text}\n")
+        with pytest.warns(RenamedWarning, match=rf"small\.toml: \[{section}\] .* {match}"):
+            loaded = load_config(config)
+        assert getattr(getattr(loaded, section), key) == value
     # What a result stores has names of today.
-    assert f"{key} = " in config.text
+    assert f"{key} = " in loaded.text
 
 
-def test_old_key_beside_that_of_today_is_refused(path):
+def test_old_key_beside_that_of_today_is_refused(config):
     """One of two numbers would be dropped silently."""
-    path.write_text(TEXT + "compare = { runs = 3, repetitions = 4 }\n")
-    match = r"x\.toml: \[compare\] repetitions is an old name of runs: give runs alone"
-    refused(match, load_config, path, error=ConfigError)
+    config.write_text(CONFIG + "compare = { runs = 3, repetitions = 4 }\n")
+    match = r"small\.toml: \[compare\] repetitions is an old name of runs: give runs alone"
+    refused(match, load_config, config, error=ConfigError)
 
 
-def test_later_old_key_takes_the_place_of_the_file_s(path):
+def test_later_old_key_takes_the_place_of_the_file_s(config):
     """An override would be refused for what it overrides."""
-    path.write_text(TEXT + "compare = { runs = 3 }\n")
+    config.write_text(CONFIG + "compare = { runs = 3 }\n")
     with pytest.warns(RenamedWarning):
-        assert load_config(path, ["compare.repetitions=4"]).compare.runs == 4
+        assert load_config(config, ["compare.repetitions=4"]).compare.runs == 4
     with pytest.warns(RenamedWarning):
         sections = {"compare": {"repetitions": 5}}
-        assert load_config(path, sections=sections).compare.runs == 5
+        assert load_config(config, sections=sections).compare.runs == 5
 
 
 def test_old_option_is_that_of_today(capsys):
@@ -109,38 +100,40 @@ def test_old_option_is_that_of_today(capsys):
     assert capsys.readouterr() == (old.out, "")
 
 
-def test_command_says_old_keys_in_one_line(path, capsys):
+def test_command_says_old_keys_in_one_line(config, capsys):
     """Python hides such warnings from users of commands."""
-    path.write_text(TEXT + "compare = { repetitions = 3 }\n")
-    assert main(["check", str(path)]) == 0
+    config.write_text(CONFIG + "compare = { repetitions = 3 }\n")
+    assert main(["check", str(config)]) == 0
     lines = capsys.readouterr().err.splitlines()
-    begins = f"meanfield: {path}: [compare] repetitions is called runs now: "
+    begins = f"meanfield: {config}: [compare] repetitions is called runs now: "
     assert [line for line in lines if line.startswith(begins)] == lines
     assert len(lines) == 1
 
 
-def test_until_is_end(path):
+def test_until_is_end(config):
     """The word of Python would be unknown in run files, or two ends would be given."""
-    path.write_text(TEXT.replace("end", "until"))
-    assert load_config(path).times[-1] == 1.0
-    assert load_config(path, ["time.end=2"]).times[-1] == 2.0
-    path.write_text(TEXT)
-    assert load_config(path, ["time.until=2"]).times[-1] == 2.0
-    assert load_config(path, sections={"time": {"until": 3.0}}).times[-1] == 3.0
+    config.write_text(CONFIG.replace("end", "until"))
+    assert load_config(config).times[-1] == 1.0
+    assert load_config(config, ["time.end=2"]).times[-1] == 2.0
+    config.write_text(CONFIG)
+    assert load_config(config, ["time.until=2"]).times[-1] == 2.0
+    assert load_config(config, sections={"time": {"until": 3.0}}).times[-1] == 3.0
     with pytest.raises(ConfigError, match=r"\[time\] until must be positive"):
-        load_config(path, ["time.until=-1"])
-    path.write_text(TEXT.replace("end", "until = 1.0, end"))
+        load_config(config, ["time.until=-1"])
+    config.write_text(CONFIG.replace("end", "until = 1.0, end"))
     with pytest.raises(ConfigError, match=r"\[time\] end and until are one key of two names"):
-        load_config(path)
+        load_config(config)
 
 
 @pytest.mark.slow
-def test_until_continues_a_run_with_an_end(path, capsys):
+def test_until_continues_a_run_with_an_end(config, capsys):
     """A run would be refused for another word."""
-    path.write_text(TEXT + "initial = { name = 'perturbed_uniform', modes = [[2, 0.0, 0.2]] }\n")
-    assert main(["compare", str(path), "--quiet", "--workers", "1", *FEW]) == 0
-    path.write_text(path.read_text().replace("end", "until"))
-    assert main(["compare", str(path), "--quiet", "--workers", "1", "--resume", *FEW]) == 0
+    config.write_text(
+        CONFIG + "initial = { name = 'perturbed_uniform', modes = [[2, 0.0, 0.2]] }\n"
+    )
+    assert main(["compare", str(config), "--quiet", "--workers", "1", *FEW]) == 0
+    config.write_text(config.read_text().replace("end", "until"))
+    assert main(["compare", str(config), "--quiet", "--workers", "1", "--resume", *FEW]) == 0
     capsys.readouterr()
 
 

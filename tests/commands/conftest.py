@@ -1,16 +1,8 @@
-"""The run file of a module, for all tests of commands."""
+"""The run of a module, for all tests of commands."""
 
 import pytest
 
 from meanfield.commands.main import main
-
-
-@pytest.fixture
-def config(request, tmp_path):
-    """A small run file: what `CONFIG` of the module says."""
-    path = tmp_path / "small.toml"
-    path.write_text(request.module.CONFIG)
-    return path
 
 
 @pytest.fixture(scope="module")

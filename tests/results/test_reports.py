@@ -74,10 +74,3 @@ def test_study_without_all_rows_prints_one_line():
     study = mf.ensemble(mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA), tokens=10, runs=2)
     nothing = replace(study, counts=np.full_like(study.counts, -1))
     assert str(nothing) == repr(nothing)
-
-
-@pytest.fixture
-def config(tmp_path):
-    path = tmp_path / "small.toml"
-    path.write_text(CONFIG)
-    return path

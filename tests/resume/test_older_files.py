@@ -12,7 +12,7 @@ import tomli_w
 import meanfield as mf
 from meanfield.commands.main import main
 
-TEXT = """\
+CONFIG = """\
 problem = { manifold = "circle", beta = 3.0, normalization = "none" }
 initial = { name = "perturbed_uniform", modes = [[2, 0.0, 0.2]] }
 time = { end = 1.0, save = [0.5, 1.0] }
@@ -27,13 +27,6 @@ REFUSED = re.compile(
 SOFTMAX = ("--set", "problem.normalization=softmax")
 
 
-@pytest.fixture
-def config(tmp_path):
-    path = tmp_path / "x.toml"
-    path.write_text(TEXT)
-    return path
-
-
 def run_older(*arguments):
     dumps = tomli_w.dumps
     with pytest.MonkeyPatch.context() as patch:
@@ -44,7 +37,7 @@ def run_older(*arguments):
 @pytest.mark.slow
 def test_older_run_loads_verifies_and_resumes_as_it_was(config, tmp_path, capsys):
     """An older run without softmax would be read as softmax, or go on with it."""
-    path, command = tmp_path / "x.h5", ("run", str(config), "--quiet")
+    path, command = tmp_path / "small.h5", ("run", str(config), "--quiet")
     run_older(*command, "--set", "time.save=[0.5]")
     run = mf.load(path)
     assert KEY not in run.attributes["config"]
@@ -62,7 +55,7 @@ def test_older_run_loads_verifies_and_resumes_as_it_was(config, tmp_path, capsys
 @pytest.mark.parametrize("command", ["ensemble", "compare"])
 def test_older_study_resumes_as_it_was(command, config, tmp_path, capsys):
     """Softmax runs would be added to a study without softmax."""
-    path = tmp_path / f"x-{command}.h5"
+    path = tmp_path / f"small-{command}.h5"
     arguments = [command, str(config), "--quiet", "--workers", "1"]
     run_older(*arguments)
     assert main([*arguments, "--resume", *SOFTMAX]) == 2
@@ -75,7 +68,7 @@ def test_older_study_resumes_as_it_was(command, config, tmp_path, capsys):
 @pytest.mark.slow
 def test_older_sweep_resumes_as_it_was(config, tmp_path, capsys):
     """A folder would hold runs of two normalizations."""
-    folder = tmp_path / "x-sweep"
+    folder = tmp_path / "small-sweep"
     arguments = ["sweep", str(config), "--over", "problem.beta=2,3", "--quiet", "--workers", "1"]
     run_older(*arguments)
     assert KEY not in (folder / "sweep.json").read_text()

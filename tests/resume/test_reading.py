@@ -19,13 +19,6 @@ ensemble = { tokens = [20, 60], runs = 50 }
 """
 
 
-@pytest.fixture
-def config(tmp_path):
-    path = tmp_path / "x.toml"
-    path.write_text(CONFIG)
-    return path
-
-
 def said(capsys, *arguments):
     capsys.readouterr()
     assert main(list(arguments)) == 0
