@@ -46,7 +46,7 @@ def problem_from(law: Callable[[], mf.Law]) -> Callable[[], mf.Problem]:
 LAWS = {name: make for name, make in MAKERS.items() if name.startswith("law")}
 THINGS = MAKERS | {f"problem with {name}": problem_from(law) for name, law in LAWS.items()}
 # Functions and arrays are shown by name and size.
-SHOWN = {
+REPRS = {
     "kernel of a function": "zonal(exp, beta=4.0, name='zonal')",
     "law tokens": "from_points(array(2,), weights=array(2,))",
     "law atoms": "from_points(array(2,), name='atoms')",
@@ -71,7 +71,7 @@ def test_data_print_what_makes_them_again():
     """A line of a notebook, pasted, is the same problem."""
     public = {name: getattr(mf, name) for name in mf.__all__}
     for name, make in THINGS.items():
-        text = SHOWN.get(name.removeprefix("problem with "))
+        text = REPRS.get(name.removeprefix("problem with "))
         if text is None:
             assert eval(repr(make()), public) == make(), name
         else:

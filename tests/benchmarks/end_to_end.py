@@ -110,8 +110,8 @@ def compare(space: str, beta: float, count: int, rounds: int) -> None:
 
     for call in calls.values():
         call(0.01 * end)  # compile
-    kept_calls = {name: storing(name, call) for name, call in calls.items()}
-    times = side_by_side(kept_calls, rounds, least=0.3, warm_up=False)
+    storing_calls = {name: storing(name, call) for name, call in calls.items()}
+    times = side_by_side(storing_calls, rounds, least=0.3, warm_up=False)
     for name in calls:
         apart = "merged"
         if last[name].shape == last["ours"].shape:

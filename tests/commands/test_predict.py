@@ -22,10 +22,10 @@ def at_equal_angles(manifold, count):
 
 @pytest.fixture(autouse=True)
 def corrected(monkeypatch):
-    def found(problem, tokens, samples, seed, executor):
+    def counts(problem, tokens, samples, seed, executor):
         yield range(4), [at_equal_angles(problem.manifold, count) for count in (2, 3, 3, 3)]
 
-    monkeypatch.setattr("meanfield.studies.prediction.corrected_clusters", found)
+    monkeypatch.setattr("meanfield.studies.prediction.corrected_clusters", counts)
     # A sign of life after a second depends on the machine.
     monkeypatch.setattr(predict, "_FIRST_LINE", 1e6)
 
@@ -36,7 +36,7 @@ def answer(cli):
 
 
 @pytest.fixture
-def shown(cli):
+def text_of(cli):
     return lambda line: cli("predict", *line.split(), *FEW)
 
 
@@ -67,17 +67,17 @@ def test_json_holds_both_laws(answer):
         "--manifold circle --beta -3 --diffusivity 1 --normalized",
     ],
 )
-def test_nothing_that_grows_is_said(answer, shown, line):
+def test_nothing_that_grows_is_said(answer, text_of, line):
     """A stable uniform measure is an answer, not a mistake."""
     result = answer(f"{line} --tokens 100")
     assert result["dominant_degree"] is None and result["onset_time"] is None
     assert result["mean_clusters"] == 0 and "uniform is stable" in result["message"]
-    assert "none: uniform is stable" in shown(f"{line} --tokens 100")
+    assert "none: uniform is stable" in text_of(f"{line} --tokens 100")
 
 
-def test_table_has_the_facts_and_the_rows(shown):
+def test_table_has_the_facts_and_the_rows(text_of):
     """A reader would miss the rival degree, or one of the laws."""
-    out = shown(f"{CIRCLE} --tokens 1000")
+    out = text_of(f"{CIRCLE} --tokens 1000")
     sentence = "3 clusters (75 +- 22 %) or 2 (25 +- 22 %), at t = 55.1 (scaled time); the last"
     lasting = "clusters form by about t = 59.5; half of the runs with 3 clusters have fewer by t = "
     assert out.splitlines()[0].startswith(f"{sentence} {lasting}")
@@ -96,22 +96,22 @@ def test_table_has_the_facts_and_the_rows(shown):
     assert "0.7500" in row and row.count("#") > 30
 
 
-def test_diffusion_has_no_corrected_law(answer, shown):
+def test_diffusion_has_no_corrected_law(answer, text_of):
     """A law of runs that cannot be made would be an error instead of a note."""
     line = f"{CIRCLE} --tokens 100 --diffusivity 0.001"
     result = answer(line)
     assert result["corrected"] is None and "diffusivity = 0.001" in result["note"]
-    assert "note: no corrected law: its runs cannot carry diffusion" in shown(line)
+    assert "note: no corrected law: its runs cannot carry diffusion" in text_of(line)
 
 
 @pytest.mark.parametrize("beta", ["1e4", "-300"])
-def test_wide_laws_are_cut(answer, shown, beta):
+def test_wide_laws_are_cut(answer, text_of, beta):
     """Hundreds of rows would run over the screen."""
     line = f"--manifold circle --beta {beta} --normalization none --tokens 100 --samples 300"
-    assert shown(line).count("\n") < 50 and len(answer(line)["distribution"]) > 5
+    assert text_of(line).count("\n") < 50 and len(answer(line)["distribution"]) > 5
 
 
-def test_input_gives_positions_and_masses(answer, shown, tmp_path):
+def test_input_gives_positions_and_masses(answer, text_of, tmp_path):
     """A square of tokens would be predicted elsewhere, or with other masses."""
     path = tmp_path / "square.npy"
     np.save(path, np.repeat(0.5 + np.pi * np.arange(4) / 2, [3, 3, 3, 3]))
@@ -121,17 +121,17 @@ def test_input_gives_positions_and_masses(answer, shown, tmp_path):
     assert np.sort(result["positions"]) == pytest.approx(corners, abs=1e-10)
     assert result["dominant_positions"] == pytest.approx(corners, abs=1e-12)
     assert (result["tokens"], result["masses"]) == (12, [0.25] * 4)
-    out = shown(line)
+    out = text_of(line)
     assert "4 clusters of these tokens" in out and "0.2500" in out
     assert "the dominant degree alone: -2.6416, -1.0708, 0.5000, 2.0708" in out
 
 
-def test_sphere_positions_are_vectors(answer, shown, tmp_path):
+def test_sphere_positions_are_vectors(answer, text_of, tmp_path):
     """Angles would be printed on the sphere."""
     path = tmp_path / "poles.npy"
     np.save(path, np.repeat([[0.0, 0.0, 2.0], [0.0, 0.0, -1.0]], 5, axis=0))
     line = f"--manifold sphere --beta 3 --normalization none --samples 20 --input {path}"
-    result, out = answer(line), shown(line)
+    result, out = answer(line), text_of(line)
     assert np.sort(np.array(result["positions"])[:, 2]) == pytest.approx([-1.0, 1.0], abs=1e-9)
     assert result["dominant_positions"] == []
     assert "the dominant degree alone" not in out and "1.000000" in out

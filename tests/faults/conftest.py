@@ -150,7 +150,7 @@ class Files:
 
     folder: Path
     commands: Commands
-    _made: dict[str, Whole] = field(default_factory=dict, init=False)
+    _files: dict[str, Whole] = field(default_factory=dict, init=False)
 
     @property
     def config(self) -> Path:
@@ -160,9 +160,9 @@ class Files:
 
     def __getitem__(self, name: str) -> Whole:
         """File of a name in RUNS, "comparison" or "ensemble"."""
-        if name not in self._made:
-            self._made[name] = self._make(name)
-        return self._made[name]
+        if name not in self._files:
+            self._files[name] = self._make(name)
+        return self._files[name]
 
     def _make(self, name: str) -> Whole:
         config, path = self.folder / f"{name}.toml", self.folder / f"{name}.h5"

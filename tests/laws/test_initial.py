@@ -201,7 +201,7 @@ def test_configurations_have_their_angles(space, law, cosines):
 
 
 @together(
-    ("space", "given", "message"),
+    ("space", "arguments", "message"),
     [
         (CIRCLE, ("icosahedrn",), "shape 'icosahedrn' is not known. Did you mean icosahedron?"),
         (CIRCLE, ("polygon",), "a polygon needs tokens"),
@@ -219,7 +219,7 @@ def test_configurations_have_their_angles(space, law, cosines):
         (CIRCLE, ("antipodal", None, None, [1.0]), "weights"),
     ],
 )  # fmt: skip
-def test_configurations_that_are_none_are_refused(space, given, message):
+def test_configurations_that_are_none_are_refused(space, arguments, message):
     """In one line that says what to do."""
     with pytest.raises(ValueError, match=message):
-        mf.configuration(*given).build(space)
+        mf.configuration(*arguments).build(space)

@@ -38,7 +38,7 @@ def decoder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def found(decoder):
+def diagnosis(decoder):
     return mf.diagnose(decoder, [_TEXTS[1]])
 
 
@@ -62,7 +62,7 @@ def _slope(along, values):
 
 
 @pytest.mark.slow
-def test_tokens_after_each_layer(decoder, found):
+def test_tokens_after_each_layer(decoder, diagnosis):
     """Numbers would belong to tokens before the layer, or to other tokens."""
     states = list(decoder.states(decoder.embedded(_TEXTS[1])))
     for k, x in enumerate(states[1:]):
@@ -70,31 +70,33 @@ def test_tokens_after_each_layer(decoder, found):
         lengths = [math.sqrt(sum(entry**2 for entry in row)) for row in x]
         n = len(x)
         pairs = [u[i] @ u[j] for i in range(n) for j in range(i)]
-        assert found.mean_cosine[0, k] == pytest.approx(np.mean(pairs), abs=1e-12)
-        assert found.effective_rank[0, k] == mf.monitor(x)["effective_rank"]
-        assert found.median_length[0, k] == pytest.approx(np.median(lengths), rel=1e-13)
-        assert found.first_length[0, k] == pytest.approx(lengths[0] / np.median(lengths), rel=1e-13)
-        assert found.clusters[0, k] == clusters(on_sphere(x), 1.0).count
+        assert diagnosis.mean_cosine[0, k] == pytest.approx(np.mean(pairs), abs=1e-12)
+        assert diagnosis.effective_rank[0, k] == mf.monitor(x)["effective_rank"]
+        assert diagnosis.median_length[0, k] == pytest.approx(np.median(lengths), rel=1e-13)
+        assert diagnosis.first_length[0, k] == pytest.approx(
+            lengths[0] / np.median(lengths), rel=1e-13
+        )
+        assert diagnosis.clusters[0, k] == clusters(on_sphere(x), 1.0).count
     explained = mf.replay(decoder, [_TEXTS[1]]).ladder.explained
-    assert np.allclose(found.step_share[0], explained[0, 2], atol=1e-12)
+    assert np.allclose(diagnosis.step_share[0], explained[0, 2], atol=1e-12)
 
 
-def test_attention_of_each_head(decoder, found):
+def test_attention_of_each_head(decoder, diagnosis):
     """Octaves, sinks or exponents would be of other rows, or of later tokens."""
     # Not 128 to 150: fewer than half an octave.
     octaves = [range(8, 16), range(16, 32), range(32, 64), range(64, 128)]
     along = [np.mean(np.log(each)) for each in octaves]
-    assert np.allclose(found.contexts, np.exp(along), rtol=1e-13)
+    assert np.allclose(diagnosis.contexts, np.exp(along), rtol=1e-13)
     states = decoder.states(decoder.embedded(_TEXTS[1]))
     for k, (layer, x) in enumerate(zip(decoder.layers, states, strict=False)):
         for h, p in enumerate(layer.weights(x)):
             entropies = [-sum(w * math.log(w) for w in row if w > 0.0) for row in p]
-            assert found.sink_share[0, k, h] == pytest.approx(p[:, 0].mean(), rel=1e-12)
+            assert diagnosis.sink_share[0, k, h] == pytest.approx(p[:, 0].mean(), rel=1e-12)
             attended = np.exp(entropies).mean()
-            assert found.attended_tokens[0, k, h] == pytest.approx(attended, rel=1e-12)
+            assert diagnosis.attended_tokens[0, k, h] == pytest.approx(attended, rel=1e-12)
             means = [np.mean([entropies[n - 1] for n in each]) for each in octaves]
-            assert np.allclose(found.attended[0, k, h], np.exp(means), rtol=1e-12)
-            assert found.exponent[0, k, h] == pytest.approx(_slope(along, means), abs=1e-12)
+            assert np.allclose(diagnosis.attended[0, k, h], np.exp(means), rtol=1e-12)
+            assert diagnosis.exponent[0, k, h] == pytest.approx(_slope(along, means), abs=1e-12)
 
 
 def test_few_rows_of_a_last_octave_do_not_turn_the_exponents(decoder):
@@ -104,7 +106,7 @@ def test_few_rows_of_a_last_octave_do_not_turn_the_exponents(decoder):
     assert np.allclose(after.exponent[0], before.exponent[0], atol=1e-12)
 
 
-def test_matrices_of_each_head(decoder, found):
+def test_matrices_of_each_head(decoder, diagnosis):
     """Eigenvalues, symmetric parts and traces would be of other matrices than B and V."""
     for k, layer in enumerate(decoder.layers):
         for h in range(layer.heads):
@@ -123,7 +125,7 @@ def test_matrices_of_each_head(decoder, found):
                     np.linalg.norm(form + form.T) ** 2 / 4 / norm**2,
                     np.trace(form) / norm,
                 )
-                values = [getattr(found, f"{name}_{each}")[0, k, h] for each in
+                values = [getattr(diagnosis, f"{name}_{each}")[0, k, h] for each in
                           ("radius", "symmetric", "trace")]  # fmt: skip
                 assert np.allclose(values, expected, rtol=1e-10, atol=1e-12)
 
@@ -184,7 +186,7 @@ def test_sampled_means_err_by_the_law_of_samples_without_replacement(decoder, mo
 
 
 @pytest.mark.slow
-def test_sampled_rows_are_renormalised(decoder, found):
+def test_sampled_rows_are_renormalised(decoder, diagnosis):
     """Attention to a sample would not sum to 1, or rows attend to later tokens."""
     (text,), rng = _TEXTS[1:], np.random.default_rng(0)
     orders = rng.permuted([np.arange(150)] * 16, axis=1)
@@ -199,9 +201,9 @@ def test_sampled_rows_are_renormalised(decoder, found):
                     whole = row[:common] @ value[:common] / row[:common].sum()
                     part = row[some] @ value[some] / row[some].sum()
                     lost, total = lost + sum((part - whole) ** 2), total + sum(whole**2)
-            assert found.sampled[0, 0, h, k] == pytest.approx(math.sqrt(lost / total), rel=1e-9)
-        slope = _slope(np.log(1.0 / np.array(SHARES) - 1.0), np.log(found.sampled[0, 0, h]))
-        assert found.sampling_exponent[0, 0, h] == pytest.approx(slope, abs=1e-12)
+            assert diagnosis.sampled[0, 0, h, k] == pytest.approx(math.sqrt(lost / total), rel=1e-9)
+        slope = _slope(np.log(1.0 / np.array(SHARES) - 1.0), np.log(diagnosis.sampled[0, 0, h]))
+        assert diagnosis.sampling_exponent[0, 0, h] == pytest.approx(slope, abs=1e-12)
 
 
 @pytest.mark.parametrize(("gamma", "exponent"), [(1.0, 1.0), (2.0, 0.5), (4.0, 0.0)])
@@ -217,7 +219,7 @@ def test_exponents_of_equiangular_tokens(gamma, exponent):
 
 
 @pytest.mark.slow
-def test_untrained_copy_has_the_same_norms_and_no_biases(decoder, found):
+def test_untrained_copy_has_the_same_norms_and_no_biases(decoder, diagnosis):
     """The copy would keep a part of training, or differ in scale."""
     copy = module._drawn(decoder.layers[0], np.random.default_rng(1))
     for name in ("query", "key", "value", "output", "gate", "up", "down"):
@@ -231,11 +233,11 @@ def test_untrained_copy_has_the_same_norms_and_no_biases(decoder, found):
         np.mean(decoder.layers[0].norm.gain ** 2)
     )
     # Matrices of independent entries: half of them symmetric, no trace.
-    assert np.abs(found.score_symmetric[1] - 0.5).max() < 0.1
+    assert np.abs(diagnosis.score_symmetric[1] - 0.5).max() < 0.1
     again, other = (mf.diagnose(decoder, [_TEXTS[1]], seed=seed) for seed in (0, 1))
-    assert np.array_equal(again.mean_cosine, found.mean_cosine)
-    assert np.array_equal(other.mean_cosine[0], found.mean_cosine[0])
-    assert not np.array_equal(other.mean_cosine[1], found.mean_cosine[1])
+    assert np.array_equal(again.mean_cosine, diagnosis.mean_cosine)
+    assert np.array_equal(other.mean_cosine[0], diagnosis.mean_cosine[0])
+    assert not np.array_equal(other.mean_cosine[1], diagnosis.mean_cosine[1])
 
 
 @pytest.mark.slow
@@ -252,12 +254,12 @@ def test_texts_are_averaged(decoder):
 
 
 @pytest.mark.slow
-def test_blocks_of_rows_change_nothing(decoder, found, monkeypatch):
+def test_blocks_of_rows_change_nothing(decoder, diagnosis, monkeypatch):
     """Long contexts go in blocks: late rows or octaves would be another block's."""
     monkeypatch.setattr("meanfield.models.encoder.PAIRS", 7 * 150)
     again = mf.diagnose(decoder, [_TEXTS[1]])
     for name in ("sink_share", "attended", "sampled", "exponent"):
-        assert np.allclose(getattr(again, name), getattr(found, name), rtol=1e-10), name
+        assert np.allclose(getattr(again, name), getattr(diagnosis, name), rtol=1e-10), name
 
 
 @pytest.mark.slow
@@ -304,21 +306,21 @@ def test_memory_is_refused_beforehand(decoder, monkeypatch):
 
 
 @pytest.mark.slow
-def test_result_is_stored_and_drawn(tmp_path, cli, found):
+def test_result_is_stored_and_drawn(tmp_path, cli, diagnosis):
     """A file would lack an array, or the figure a panel."""
-    found.save(tmp_path / "x.h5")
+    diagnosis.save(tmp_path / "x.h5")
     again = mf.load(tmp_path / "x.h5")
-    assert np.array_equal(again.sampled, found.sampled) and again.model == found.model
-    assert str(again) == str(found) and "Diagnosis(" in repr(again)
+    assert np.array_equal(again.sampled, diagnosis.sampled) and again.model == diagnosis.model
+    assert str(again) == str(diagnosis) and "Diagnosis(" in repr(again)
     assert "normalization" not in cli("info", tmp_path / "x.h5")
     figure = again.plot(title="mine")
     panels = {axes.get_label() for axes in figure.axes}
     assert {"attended", "exponent", "sampled", "traces", "sink_share"} < panels
     attended = next(axes for axes in figure.axes if axes.get_label() == "attended")
-    medians = np.median(found.attended, axis=(1, 2))
+    medians = np.median(diagnosis.attended, axis=(1, 2))
     drawn = [line.get_ydata() for line in attended.lines]
     assert np.allclose(drawn[1:], medians)
-    refused("several axes", found.plot, ax=attended)
+    refused("several axes", diagnosis.plot, ax=attended)
 
 
 @pytest.fixture

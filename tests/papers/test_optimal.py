@@ -15,14 +15,14 @@ SPHERE = mf.Sphere()
 BETAS = (2.0, 5.0, 10.0, 25.0)
 # Least P known, n = 2 ... 24, of another program up to n = 20.
 FILE = Path(__file__).parents[2] / "experiments" / "optimal_configurations" / "known.csv"
-KNOWN = {int(n): row for n, *row in np.loadtxt(FILE, delimiter=",", skiprows=1)}
+ENERGIES = {int(n): row for n, *row in np.loadtxt(FILE, delimiter=",", skiprows=1)}
 GAPS = {5: 0.020614762, 8: 0.14801716, 12: 0.77942735, 17: 5.979787e-5}
 
 
 def agrees(n: int, beta: float, starts: int) -> None:
     """Not above what is known, nor below without a word, nor below what is certain."""
     optimum = mf.optimal_configuration(SPHERE, n, beta, starts=starts)
-    assert optimum.pair_energy == pytest.approx(KNOWN[n][BETAS.index(beta)], rel=1e-9)
+    assert optimum.pair_energy == pytest.approx(ENERGIES[n][BETAS.index(beta)], rel=1e-9)
     assert optimum.lower_bound <= optimum.pair_energy and optimum.energy > optimum.uniform_energy
     assert optimum.gradient <= 1e-12 and optimum.gap > 0
 
@@ -38,7 +38,7 @@ def test_energies_and_gaps_are_those_of_another_program(n, starts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", KNOWN)
+@pytest.mark.parametrize("n", ENERGIES)
 def test_all_energies_are_those_of_another_program(n):
     """The whole table."""
     for beta in BETAS:
@@ -126,7 +126,7 @@ def test_small_changes_die_out_at_the_rate_of_the_gap():
 
 
 @together(
-    ("given", "message"),
+    ("options", "message"),
     [
         ({"manifold": mf.Axial(4)}, r"spheres, got Axial\(4\): take mf.Circle"),
         ({"manifold": mf.Euclidean(3)}, r"spheres, got Euclidean\(3\)"),
@@ -138,7 +138,7 @@ def test_small_changes_die_out_at_the_rate_of_the_gap():
         ({"tokens": 5000}, "matrices of 10000 rows, .* at most 2000, take fewer tokens"),
     ],
 )
-def test_what_is_no_search_is_refused(given, message):
+def test_what_is_no_search_is_refused(options, message):
     """In one line that says what to do."""
     with pytest.raises(ValueError, match=message):
-        mf.optimal_configuration(**({"manifold": SPHERE, "tokens": 5, "beta": 5.0} | given))
+        mf.optimal_configuration(**({"manifold": SPHERE, "tokens": 5, "beta": 5.0} | options))

@@ -35,7 +35,7 @@ end = 0.5
 save = 2
 """
 WEIGHTS = np.random.default_rng(0).standard_normal((7, 4))
-GIVEN = mf.Problem(
+PROBLEM = mf.Problem(
     mf.Sphere(4),
     mf.Attention(beta=2.0, mask="alibi", alibi_rate=3.0),
     initial=mf.normal_tokens(5, seed=1),
@@ -62,9 +62,9 @@ def stored(config):
 def test_run_file_says_what_python_says_and_its_result_too(path):
     """A run, or whoever reads its result, would have another mask, other weights, other tokens."""
     config = load_config(path)
-    assert config.problem == GIVEN
+    assert config.problem == PROBLEM
     assert [file.name for file in config.inputs] == ["run.toml", "mlp.npz"]
-    assert stored(config) == GIVEN
+    assert stored(config) == PROBLEM
 
 
 LAYERS = mf.Layers(0.1, 24, "mix", "strang", tau=0.5, radius=3.0)
@@ -73,7 +73,7 @@ LAYERS = mf.Layers(0.1, 24, "mix", "strang", tau=0.5, radius=3.0)
 @pytest.mark.parametrize(
     "problem",
     [
-        GIVEN,
+        PROBLEM,
         mf.Problem(mf.Sphere(4), mf.linear(), mf.SA, mf.normal_tokens(3, scale=0.5), layers=LAYERS),
         mf.Problem(mf.Sphere(9), mf.exponential(2.0), mf.USA, initial=mf.normal_tokens(3),
                    drift=mf.LinearDrift(2.0)),

@@ -40,7 +40,7 @@ feed_forward = { output = "w.npy", activation = "tanh" }
 W = np.array([[1.0, 2.0], [0.0, -1.0]])
 LAW = mf.normal_tokens(3)
 SEVERAL = mf.Attention([mf.Head(score=W), mf.Head()], "none", beta=2.0)
-GIVEN = mf.Problem(
+PROBLEM = mf.Problem(
     mf.Circle(),
     mf.exponential(2.0),
     mf.SA,
@@ -70,10 +70,10 @@ def stored(text):
 def test_run_file_says_what_python_says_and_its_result_too(path):
     """A stage would have other parameters, or the previous stage's."""
     config = load_config(path)
-    assert config.problem == GIVEN
+    assert config.problem == PROBLEM
     assert [file.name for file in config.inputs] == ["run.toml", "w.npy"]
     Path("w.npy").unlink()
-    assert stored(config.text) == GIVEN
+    assert stored(config.text) == PROBLEM
 
 
 MASKED = mf.Attention(beta=3.0, mask="alibi", alibi_rate=2.0)
@@ -83,7 +83,7 @@ KERNEL = mf.Attention([mf.Head(query=[1.0, 2.0])], beta=3.0, strength=2.0)
 @pytest.mark.parametrize(
     ("first", "flow", "later"),
     [
-        (mf.exponential(2.0), mf.SA, [mf.Stage(0.3), *GIVEN.stages[1:]]),
+        (mf.exponential(2.0), mf.SA, [mf.Stage(0.3), *PROBLEM.stages[1:]]),
         (KERNEL, KERNEL.flow,
          [mf.Stage(0.1), mf.Stage(kernel=mf.linear(), flow=mf.Flow(True, 0.5))]),
         (MASKED, MASKED.flow, [mf.Stage(1.0), mf.Stage(2.0, mf.Attention(beta=3.0)), mf.Stage()]),

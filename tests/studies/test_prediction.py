@@ -311,7 +311,7 @@ def test_sphere_takes_fewer_samples_of_large_degrees():
 
 
 @together(
-    ("asked", "tokens", "options", "message"),
+    ("change", "tokens", "options", "message"),
     [
         # NumPy would complain in its own words, or divide by zero.
         ({}, 100, {"samples": 0}, "samples must be at least 1, got 0"),
@@ -336,7 +336,7 @@ def test_sphere_takes_fewer_samples_of_large_degrees():
          "of degree [0-9]+ on the sphere, and maxima are counted"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_predicted_is_refused(asked, tokens, options, message):
+def test_what_cannot_be_predicted_is_refused(change, tokens, options, message):
     """One token, half a token, another manifold: each with its own words."""
     with pytest.raises(ValueError, match=message):
-        predict_clusters(replace(problem("circle", 5.0), **asked), tokens, **options)
+        predict_clusters(replace(problem("circle", 5.0), **change), tokens, **options)

@@ -32,8 +32,8 @@ def still(space: mf.Circle | mf.Sphere, law: InitialLaw, **options: float) -> mf
 )
 def test_heads_without_value_move_nothing(space, carrier):
     """Steps of the length 1 / rate would divide by zero."""
-    is_given = carrier in ("atoms", "auto")
-    law = mf.from_points(POINTS[space.name]) if is_given else LAWS[space.name]
+    from_tokens = carrier in ("atoms", "auto")
+    law = mf.from_points(POINTS[space.name]) if from_tokens else LAWS[space.name]
     more = {"tokens": 20} if carrier == "particles" else {}
     run = mf.simulate(still(space, law), 1.0, save=2, representation=carrier, **more)
     # Atoms are summed in another order.

@@ -45,7 +45,7 @@ MASS = "coefficient of degree 0 is .*, expected the mass 1"
 
 
 @together(
-    "check, given, message",
+    "check, value, message",
     [
         # Vectors of R^3 belong to the sphere, as another layout does; no tokens belong nowhere.
         *((POINTS, np.zeros(shape), ANGLES) for shape in ((0,), (3, 3), (0, 2))),
@@ -56,9 +56,9 @@ MASS = "coefficient of degree 0 is .*, expected the mass 1"
         *((COEFFICIENTS, np.array([c, 0.1]), MASS) for c in (0.0, 1.0 + 1e-8, 1.0 + 0.1j)),
     ],
 )
-def test_what_is_no_measure_is_refused(check, given, message):
+def test_what_is_no_measure_is_refused(check, value, message):
     """Among a million tokens one must be found, and not when the first step fails."""
-    refused(message, check, given)
+    refused(message, check, value)
 
 
 def test_check_coefficients_makes_a_copy():
