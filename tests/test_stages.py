@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from exact_solutions import poisson_radius
+from parameters import refused
 from scipy.linalg import expm
 
 import meanfield as mf
@@ -158,8 +159,7 @@ def test_later_stages_are_refused_before_anything_runs():
     options: dict[str, Any] = {"representation": "characteristics"}
     noise = [mf.Stage(end=0.5), mf.Stage(flow=mf.Flow(True, 1.0, 0.1))]
     problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, LAW, stages=noise)
-    with pytest.raises(ValueError, match="stage 2: characteristics cannot carry diffusion"):
-        mf.simulate(problem, 1.0, **options)
+    refused("stage 2: characteristics cannot carry diffusion", mf.simulate, problem, 1.0, **options)
     with pytest.raises(ValueError, match="stage 2: particles with noise .* need a time step"):
         mf.simulate(problem, 1.0, representation="particles", tokens=5)
     with pytest.raises(ValueError, match="stage 2: max_degree = 24 is below degree"):
@@ -170,13 +170,9 @@ def test_later_stages_are_refused_before_anything_runs():
     )
     with pytest.raises(ValueError, match="stage 2: max_degree = 24 is below degree"):
         mf.simulate(layers, 1.0, labels=4, max_degree=24)
-    for refused in (mf.growth_rates, mf.linear_operator, mf.predict_clusters):
-        with pytest.raises(
-            ValueError, match="the problem has 2 stages: take one of problem.staged"
-        ):
-            refused(problem, 3)
-    with pytest.raises(ValueError, match="2 stages"):
-        mf.convergence_study(problem, 1.0, tokens=[10, 20], runs=2)
+    for theory in (mf.growth_rates, mf.linear_operator, mf.predict_clusters):
+        refused("the problem has 2 stages: take one of problem.staged", theory, problem, 3)
+    refused("2 stages", mf.convergence_study, problem, 1.0, tokens=[10, 20], runs=2)
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from law_points import LawPoint, degree_count, law_points, stored_counts
+from parameters import refused
 
 import meanfield as mf
 from meanfield.studies import corrected_law
@@ -181,5 +182,4 @@ def test_store_of_something_else_is_refused(text, tmp_path):
 )  # fmt: skip
 def test_laws_of_something_else_are_refused(measured, problem, changes, options, message):
     """Numbers of two problems would be compared."""
-    with pytest.raises(ValueError, match=message):
-        law_points(problem, replace(measured, **changes), **options, **FEW)
+    refused(message, law_points, problem, replace(measured, **changes), **options, **FEW)

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.explore.physics import (
@@ -81,8 +82,7 @@ def test_densities_have_the_colours_of_their_logarithm():
 )
 def test_what_is_wrong_is_said_in_one_line(options, said):
     """A page would get a traceback, or a run of something else."""
-    with pytest.raises(ValueError, match=re.escape(said)):
-        setting_of(options)
+    refused(re.escape(said), setting_of, options)
 
 
 def test_ends_of_sliders_are_in_range():

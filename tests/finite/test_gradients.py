@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from parameters import together
+from parameters import refused, together
 
 import meanfield as mf
 
@@ -129,8 +129,7 @@ def test_energy_depends_on_parameters_by_itself():
 )  # fmt: skip
 def test_bad_input_is_refused(problem, at, observable, options, error, match):
     """In one line, before anything runs."""
-    with pytest.raises(error, match=match):
-        mf.gradient(problem, at, observable, until=0.1, **options)
+    refused(match, mf.gradient, problem, at, observable, error=error, until=0.1, **options)
 
 
 def clocked(p):
@@ -166,7 +165,5 @@ def test_kinks_of_stages_have_no_derivatives(end):
             mf.Circle(), mf.exponential(2.0), mf.SA, mf.from_density([1.0, 0.1]), stages=stages
         )
 
-    with pytest.raises(ValueError, match="ends at until"):
-        mf.gradient(ending, [end], lambda m: m[1].real, until=0.3)
-    with pytest.raises(ValueError, match="paper"):
-        mf.gradient(clocked, [3.0, 3.0], lambda m: m[1].real, until=0.3)
+    refused("ends at until", mf.gradient, ending, [end], lambda m: m[1].real, until=0.3)
+    refused("paper", mf.gradient, clocked, [3.0, 3.0], lambda m: m[1].real, until=0.3)

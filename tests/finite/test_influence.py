@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.carriers.options import Options
@@ -104,8 +105,7 @@ def test_bad_observables_are_refused():
         mf.influence(problem, lambda m: m, until=1.0)
     with pytest.raises(TypeError, match="one real number of the moments"):
         mf.influence(problem, lambda m: "m", until=1.0)
-    with pytest.raises(ValueError, match="must hold at least one"):
-        mf.influence(problem, [], until=1.0)
+    refused("must hold at least one", mf.influence, problem, [], until=1.0)
     with pytest.raises(ValueError, match="its value is nan; take one that is smooth"):
         mf.influence(problem, lambda m: float("nan"), until=1.0)
 

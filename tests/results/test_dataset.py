@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 import xarray
+from parameters import refused
 
 import meanfield as mf
 from meanfield.api import simulate
@@ -72,8 +73,7 @@ def test_runs_of_python_become_datasets(monkeypatch):
     dataset = run.to_xarray()
     assert dataset.attrs["manifold"] == "circle" and dataset.sizes["time"] == 3
     monkeypatch.setitem(sys.modules, "xarray", None)
-    with pytest.raises(ValueError, match="needs xarray: pip install xarray h5netcdf"):
-        run.to_xarray()
+    refused("needs xarray: pip install xarray h5netcdf", run.to_xarray)
 
 
 @pytest.mark.slow
@@ -146,5 +146,4 @@ def test_grid_that_is_none_is_refused():
         ({"grid": 0}, "at least 2, got 0"),
         ({"grid": 10**10}, "grid must be at most 262144, got 10000000000"),
     ):
-        with pytest.raises(ValueError, match=message):
-            run.to_xarray(**options)
+        refused(message, run.to_xarray, **options)

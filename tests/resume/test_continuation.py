@@ -5,6 +5,7 @@ Every saved time, more representations and other processes: `test_runs`.
 
 import numpy as np
 import pytest
+from parameters import refused
 from run_folder import Folder
 
 from meanfield.recording import execute, times_after
@@ -237,8 +238,6 @@ def test_damaged_output_is_not_continued(folder):
     """A run would go on from garbage."""
     folder.run(stop_after=3)
     folder.output.write_bytes(folder.output.read_bytes()[:-5000])
-    with pytest.raises(ValueError, match="is damaged"):
-        folder.run(resume=True)
+    refused("is damaged", folder.run, resume=True)
     folder.output.write_text("something else")
-    with pytest.raises(ValueError, match="is not a readable HDF5 file"):
-        folder.run(resume=True)
+    refused("is not a readable HDF5 file", folder.run, resume=True)

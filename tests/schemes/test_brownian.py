@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from parameters import refused
 
 from meanfield.engines.threads import set_threads
 from meanfield.schemes.brownian import BrownianPath
@@ -57,8 +58,7 @@ def test_shorter_step_has_independent_normals(fraction: float) -> None:
 @pytest.mark.parametrize("seed", [-1, 2**64])
 def test_refuses_seeds_out_of_range(seed: int) -> None:
     """Philox takes 64 bits; a seed cut to them would be that of another run."""
-    with pytest.raises(ValueError, match=r"seed is .*, expected 0 to 2\^64 - 1"):
-        BrownianPath(seed, (2,))
+    refused(r"seed is .*, expected 0 to 2\^64 - 1", BrownianPath, seed, (2,))
 
 
 def test_refuses_seeds_that_are_no_integers() -> None:

@@ -151,10 +151,8 @@ def test_fields_that_are_not_finite_have_no_maxima(space, wrong):
     field = np.ones((2, 6), dtype=np.complex128)
     field[1, 3] = wrong
     for search in (maxima.maxima, lambda *of: maxima.basins(*of, np.zeros(1))):
-        with pytest.raises(ValueError, match="a field holds NaN or infinity"):
-            search(space, field[1])
-    with pytest.raises(ValueError, match="a field holds NaN or infinity"):
-        maxima.count_maxima(space, field)
+        refused("a field holds NaN or infinity", search, space, field[1])
+    refused("a field holds NaN or infinity", maxima.count_maxima, space, field)
 
 
 BASES = [make() for make in MANIFOLDS.values()]

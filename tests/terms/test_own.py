@@ -389,8 +389,7 @@ def test_atoms_are_refused():
 
 def test_a_term_without_a_measure_is_refused():
     """A study that knows fixed fields alone would get a wrong one."""
-    with pytest.raises(ValueError, match="Linear depends on the measure: mf.simulate and"):
-        OwnTerm(Linear()).vectors(np.eye(2))
+    refused("Linear depends on the measure: mf.simulate and", OwnTerm(Linear()).vectors, np.eye(2))
     problem = mf.Problem(mf.Circle(), [Linear()], initial=LAW)
     refused("a drift or a term of your own moves tokens too", mf.growth_rates, problem, 3)
     refused("not for terms of your own", mf.fluctuations, problem, until=1.0)
