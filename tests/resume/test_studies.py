@@ -19,15 +19,13 @@ ensemble = { tokens = [20, 60], runs = 3 }
 SPHERE = ["problem.manifold=sphere", "initial.modes=[[1, 0, 0.1], [3, -2, 0.05]]"]
 CASES = {
     "ensemble": ("ensemble", []),
-    "ensemble by density": (
-        "ensemble",
-        ["ensemble.representation=density", "ensemble.tokens=[900, 4000]"],
-    ),
+    "ensemble by density": ("ensemble",
+                            ["ensemble.representation=density", "ensemble.tokens=[900, 4000]"]),
     "ensemble on the sphere": ("ensemble", SPHERE),
     "comparison": ("compare", []),
     "noisy comparison": ("compare", ["problem.diffusivity=0.02", "time.step=0.3"]),
     "comparison on the sphere": ("compare", [*SPHERE, "compare.metric=sobolev"]),
-}
+}  # fmt: skip
 TASKS = 6
 
 
