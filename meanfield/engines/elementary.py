@@ -27,7 +27,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 
 from meanfield.engines.compiled import intrinsic, njit
-from meanfield.engines.lanes import Lanes, spread_to
+from meanfield.engines.lanes import Lanes, bits_of, constant, spread_to
 from meanfield.engines.rows import fused
 
 # Adding 1.5 * 2^52 to |x| < 2^51 leaves the nearest integer in the low bits of the sum.
@@ -150,6 +150,25 @@ def from_bits(typing_context: Any, bits: Any) -> Any:
     return signature, lambda context, builder, sig, args: builder.bitcast(args[0], ir.DoubleType())
 
 
+def _by_powers(power: Any, shifted: Any, v: Any) -> Any:
+    bits = np.float64(power).view(np.int64) + (np.float64(shifted).view(np.int64) << 52)
+    return np.where(v > -1021.0, bits.view(np.float64), 0.0)[()]
+
+
+@intrinsic(_by_powers)
+def _scaled(typing_context: Any, power: Any, shifted: Any, v: Any) -> Any:
+    """2^k times the power, k in the low bits of `shifted`; 0 unless v > -1021."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = args[0].type
+        power, shifted = bits_of(builder, args[0]), bits_of(builder, args[1])
+        bits = builder.add(power, builder.shl(shifted, constant(shifted.type, 52)))
+        normal = builder.fcmp_ordered(">", args[2], constant(kind, -1021.0))
+        return builder.select(normal, builder.bitcast(bits, kind), constant(kind, 0.0))
+
+    return power(power, shifted, v), generate
+
+
 @intrinsic(lambda: None)
 def wide_vectors(typing_context: Any) -> Any:
     """Let LLVM use vectors of 512 bits in the calling kernel, where the machine has them.
@@ -185,7 +204,7 @@ def small_sine_cosine(y):  # type: ignore[no-untyped-def]
 
 @njit
 def exp2(v):  # type: ignore[no-untyped-def]
-    """2^v for v <= 1000; 0 below -1021, where doubles lose digits."""
+    """2^v for v <= 1000, a number or lanes; 0 below -1021, where doubles lose digits."""
     shifted = v + ROUNDING
     r = v - (shifted - ROUNDING)
     square = r * r
@@ -193,6 +212,4 @@ def exp2(v):  # type: ignore[no-untyped-def]
     low = fma(square, fma(r, _P3, _P2), fma(r, _P1, _P0))
     high = fma(square, fma(r, _P7, _P6), fma(r, _P5, _P4))
     top = fma(square, _P10, fma(r, _P9, _P8))
-    power = fma(r, fma(fourth, fma(fourth, top, high), low), 1.0)
-    scaled = from_bits(to_bits(power) + (to_bits(shifted) << 52))
-    return scaled if v > -1021.0 else 0.0
+    return _scaled(fma(r, fma(fourth, fma(fourth, top, high), low), 1.0), shifted, v)

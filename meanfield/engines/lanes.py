@@ -16,7 +16,7 @@ Functions here are called from kernels only.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from numba.extending import lower_builtin, models, register_model, type_callable
 
 from meanfield.engines.compiled import intrinsic
 
-_DOUBLE, _INT = ir.DoubleType(), ir.IntType(32)
+_DOUBLE, _INT, _LONG = ir.DoubleType(), ir.IntType(32), ir.IntType(64)
 
 
 class Lanes(types.Type):
@@ -46,6 +46,18 @@ class _Model(models.PrimitiveModel):
 def is_number(kind: Any) -> bool:
     """True if a type of numba's is a number that becomes a double."""
     return isinstance(kind, types.Float | types.Integer)
+
+
+def bits_of(builder: Any, value: Any) -> Any:
+    """Bit pattern of a double or of lanes, as integers."""
+    kind = value.type
+    vector = isinstance(kind, ir.VectorType)
+    return builder.bitcast(value, ir.VectorType(_LONG, kind.count) if vector else _LONG)
+
+
+def constant(kind: Any, value: float) -> Any:
+    """A number of an LLVM type, in all lanes if it has some."""
+    return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
 
 
 def spread_to(context: Any, builder: Any, value: Any, kind: Any, lanes: Any) -> Any:
@@ -138,16 +150,50 @@ def lane_sum(typing_context: Any, lanes: Any) -> Any:
         value, width = args[0], signature.args[0].width
         while width > 1:
             width //= 2
-            low, high = (
-                builder.shuffle_vector(
-                    value, value, ir.Constant(ir.VectorType(_INT, width), list(half))
-                )
-                for half in (range(width), range(width, 2 * width))
-            )
-            value = builder.fadd(low, high)
+            low, high = range(width), range(width, 2 * width)
+            value = _sum_of_lanes(builder, value, value, low, high)
         return builder.extract_element(value, _INT(0))
 
     return types.float64(lanes), generate
+
+
+def _sum_of_lanes(builder: Any, a: Any, b: Any, *places: Iterable[int]) -> Any:
+    """Sum of two choices among the lanes of a, and those of b, which count on."""
+    choices = [[_INT(place) for place in each] for each in places]
+    masks = [ir.Constant(ir.VectorType(_INT, len(choice)), choice) for choice in choices]
+    return builder.fadd(*(builder.shuffle_vector(a, b, mask) for mask in masks))
+
+
+@intrinsic(lambda *eight: np.array([_halved(lanes) for lanes in eight]))
+def lane_sums(
+    typing_context: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any
+) -> Any:
+    """The `lane_sum` of each of eight times eight lanes, as eight lanes."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        values = list(args)
+        for half in (4, 2, 1):
+            low = [i for i in range(16) if not i & half]
+            high = [i for i in range(16) if i & half]
+            pairs = zip(values[::2], values[1::2], strict=True)
+            values = [_sum_of_lanes(builder, *pair, low, high) for pair in pairs]
+        return values[0]
+
+    return a(a, b, c, d, e, f, g, h), generate
+
+
+@intrinsic(lambda x, s: np.copysign(1.0, s) * x)
+def times_sign(typing_context: Any, x: Any, s: Any) -> Any:
+    """A number or lanes x times 1, or -1 where the sign of s is minus; s is alike, or lanes."""
+    kind = x if isinstance(x, Lanes) else types.float64
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = spread_to(context, builder, args[0], kind, s) if isinstance(s, Lanes) else args[0]
+        bits = bits_of(builder, args[1])
+        sign = builder.and_(bits, constant(bits.type, -(1 << 63)))
+        return builder.bitcast(builder.xor(bits_of(builder, value), sign), value.type)
+
+    return s(kind, s), generate
 
 
 def _arithmetic(operation: Callable[..., Any], instruction: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from meanfield.engines import lanes
 from meanfield.engines.compiled import njit
-from meanfield.engines.elementary import fma
+from meanfield.engines.elementary import exp2, fma
 
 LOAD = {8: lanes.load_8, 16: lanes.load_16}
 SPREAD = {8: lanes.spread_8, 16: lanes.spread_16}
@@ -39,6 +39,50 @@ def test_sum_is_of_halves_and_halves():
     while len(values) > 1:
         values = values[: len(values) // 2] + values[len(values) // 2 :]
     assert found == values[0]
+
+
+def test_eight_sums_are_those_of_one():
+    """A lane of one of them would be counted to another."""
+
+    @njit(cache=False)
+    def sums(x, y):  # type: ignore[no-untyped-def]
+        a, b, c, d = load_8(x, 0), load_8(x, 8), load_8(x, 16), load_8(x, 24)
+        e, f, g, h = load_8(x, 32), load_8(x, 40), load_8(x, 48), load_8(x, 56)
+        lanes.store(y, 0, lanes.lane_sums(a, b, c, d, e, f, g, h))
+        lanes.store(y, 8, lanes.lane_sums(h, g, f, e, d, c, b, a))
+
+    load_8 = lanes.load_8
+    one = njit(cache=False)(lambda x: lanes.lane_sum(load_8(x, 0)))
+    x, y = np.random.default_rng(2).normal(size=(8, 8)), np.empty((2, 8))
+    sums(x, y)
+    expected = [one(row) for row in x]
+    np.testing.assert_array_equal(y, [expected, expected[::-1]])
+
+
+@pytest.mark.parametrize("width", [8, 16])
+def test_signs_and_powers_of_lanes_are_those_of_numbers(width):
+    """A zero below zero has a sign, which no comparison shows."""
+    load = LOAD[width]
+
+    @njit(cache=False)
+    def worked(x, y):  # type: ignore[no-untyped-def]
+        a, b = load(x, 0), load(x, width)
+        lanes.store(y, 0, lanes.times_sign(a, b))
+        lanes.store(y, width, lanes.times_sign(2, b))
+        lanes.store(y, 2 * width, exp2(a))
+
+    @njit(cache=False)
+    def one(a, b):  # type: ignore[no-untyped-def]
+        return lanes.times_sign(a, b), lanes.times_sign(2, b), exp2(a)
+
+    x = np.resize([3.0, -0.25, 0.0, -0.0, 1e300, -1e300, -1021.0, -1020.5, np.nan], (2, width))
+    x[0, 4], x[1] = 500.0, x[1, ::-1]
+    y = np.empty((3, width))
+    worked(x, y)
+    expected = np.transpose([one(*pair) for pair in x.T])
+    np.testing.assert_array_equal(y, expected)
+    np.testing.assert_array_equal(np.signbit(y), np.signbit(expected))
+    np.testing.assert_array_equal(expected[0], x[0] * np.copysign(1.0, x[1]))
 
 
 def test_strided_arrays_have_no_lanes():
