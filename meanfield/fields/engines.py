@@ -44,7 +44,7 @@ def direct_sum_limit(space: Manifold, degree: int) -> int:
 
     >>> import meanfield as mf
     >>> direct_sum_limit(mf.Circle(), 27), direct_sum_limit(mf.Sphere(), 27)
-    (100, 262)
+    (100, 328)
     """
     return row(space).direct_sum_limit(degree)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -97,12 +98,18 @@ def pairwise_velocity(
     return velocity
 
 
+@lru_cache(maxsize=1)
+def _equal_masses(count: int) -> FloatArray:
+    """Masses 1/n, to be read only."""
+    return np.full(count, 1.0 / count)
+
+
 def _checked(points: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     vectors = _vectors("points", points)
     if len(vectors) == 0:
         raise ValueError("points have shape (0, 3), expected at least one: no tokens, no field.")
     if weights is None:
-        return vectors, np.full(len(vectors), 1.0 / len(vectors))
+        return vectors, _equal_masses(len(vectors))
     masses = np.ascontiguousarray(weights, dtype=np.float64)
     if masses.shape != (len(vectors),):
         raise ValueError(

@@ -10,7 +10,9 @@ u is a difference near y = x and a sum near y = -x, so neither line suffers canc
 half of |u|^2 is normal to the sphere. P_x is linear: it acts on the sum over y, once.
 Pairs i < j serve both tokens: the other one's u is -s u, the exponential is the same.
 
-Coordinates are rows of arrays (3, n) here: vectors of x, of y, of z.
+Eight tokens y, the lanes, meet two x at a time in three loops with short chains of operations:
+exponents, exponentials, sums. A block of eight that meets itself has each pair twice; its tokens
+then count as x only. That includes x = y, with u = 0 and the weight e^{beta - |beta|} in Z.
 """
 
 from __future__ import annotations
@@ -23,19 +25,14 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.engines.compiled import njit
-from meanfield.engines.elementary import exp2, fma, from_bits, to_bits, wide_vectors
-from meanfield.engines.lanes import lane_sum, load_16, spread_16
-from meanfield.engines.pairs import ROWS_PER_CHUNK, beside_mass
+from meanfield.engines.elementary import exp2, fma
+from meanfield.engines.lanes import lane_sums, load_8, spread_8, store, times_sign
+from meanfield.engines.pairs import ROWS_PER_CHUNK
+from meanfield.engines.rows import ROW
 from meanfield.engines.threads import MOST_CHUNKS, chunk_bounds, map_chunks
 
-# Pairs computed at a time, before they are summed: a few arrays of this length stay in L1.
+# Columns that meet all x before the next ones are fetched: with their sums they stay in L1.
 _BLOCK = 256
-# Unrolled vector loops take so many at a time, and the rest one by one: leave no rest.
-_STEP = 32
-# Power of two that is zero.
-_NEVER = -1e4
-# Rows that meet a block before the next one is fetched: it, too, then stays in L1.
-_ROWS = 64
 # A partition function below this is at the mercy of the exponentials' underflow at 2^-1021.
 _UNDERFLOW = 1e-290
 
@@ -44,227 +41,222 @@ def among_themselves(
     points: FloatArray, masses: FloatArray, beta: float, normalized: bool
 ) -> FloatArray:
     """Velocity of every token in the field of all; points and result of shape (n, 3)."""
-    n = len(points)
-    chunks = min(MOST_CHUNKS, max(1, n // ROWS_PER_CHUNK))
-    if chunks == 1:
-        velocity, right = _few(points, masses, beta, normalized)
-        if right:
-            return velocity  # type: ignore[no-any-return]
-    rows, padded = _padded(points, masses)
-    # Row i has n - i - 1 pairs: cut the triangle into strips of equal area.
-    strips = n - np.rint(n * np.sqrt(1.0 - np.arange(chunks + 1) / chunks)).astype(np.int64)
+    if len(points) < 2 * ROWS_PER_CHUNK:
+        velocity = np.empty(points.shape)
+        if _few(points, masses, beta, normalized, velocity):
+            return velocity
+    chunks = min(MOST_CHUNKS, max(1, len(points) // ROWS_PER_CHUNK))
+    columns = _columns(points, masses)
+    width = columns.shape[1]
+    # Row i meets width - i columns: cut the triangle into strips of equal area, of whole blocks.
+    areas = np.sqrt(1.0 - np.arange(chunks + 1) / chunks)
+    strips = width - ROW * np.rint(width / ROW * areas).astype(np.int64)
 
     def strip(chunk: int) -> FloatArray:
-        first, last = int(strips[chunk]), int(strips[chunk + 1])
-        return _triangle(rows, padded, first, last, beta)  # type: ignore[no-any-return]
+        bounds = int(strips[chunk]), int(strips[chunk + 1])
+        return _sums(columns, columns, np.zeros(width), *bounds, True, beta)  # type: ignore[no-any-return]
 
-    total = functools.reduce(operator.iadd, map_chunks(strip, chunks))[:, :n]
-    total[3] += masses * math.exp(min(beta, 0.0) * 2.0)  # own weight: e^{beta - |beta|}
-    return _velocity(total, points, rows, padded, beta, normalized)
+    total = functools.reduce(operator.iadd, map_chunks(strip, chunks))
+    return _velocity(total, points, points, masses, beta, normalized)
 
 
 def at_targets(
     targets: FloatArray, points: FloatArray, masses: FloatArray, beta: float, normalized: bool
 ) -> FloatArray:
     """Velocity at any places in the field of the tokens; places and result of shape (m, 3)."""
-    rows, padded = _padded(points, masses)
+    columns = _columns(points, masses)
     chunks = min(MOST_CHUNKS, max(1, len(targets) * len(points) // ROWS_PER_CHUNK**2))
     bounds = chunk_bounds(len(targets), chunks)
 
     def strip(chunk: int) -> FloatArray:
-        some = targets[bounds[chunk] : bounds[chunk + 1]]
-        return _rectangle(some, rows, padded, beta, False)  # type: ignore[no-any-return]
+        return _sums_at(targets[bounds[chunk] : bounds[chunk + 1]], columns, beta)
 
-    total = np.concatenate(map_chunks(strip, chunks), axis=1)
-    return _velocity(total, targets, rows, padded, beta, normalized)
+    total = np.concatenate(map_chunks(strip, chunks))
+    return _velocity(total, targets, points, masses, beta, normalized)
+
+
+def _sums_at(
+    targets: FloatArray, columns: FloatArray, beta: float, shifted: bool = False
+) -> FloatArray:
+    """Sums over all tokens at targets; if shifted, divided by the largest exponential."""
+    rows = _columns(targets, np.zeros(len(targets)))
+    width = rows.shape[1]
+    shifts = _largest_exponents(rows, columns, beta) if shifted else np.zeros(width)
+    return _sums(rows, columns, shifts, 0, width, False, beta)[: len(targets)]  # type: ignore[no-any-return]
 
 
 def _velocity(
     total: FloatArray,
     targets: FloatArray,
-    rows: FloatArray,
+    points: FloatArray,
     masses: FloatArray,
     beta: float,
     normalized: bool,
 ) -> FloatArray:
     """Tangential part of the sums, divided; summed again where their divisor underflows."""
+    velocity = np.empty(targets.shape)
     if normalized:
-        lost = total[3] < _UNDERFLOW
-        if lost.any():
-            heavy = beside_mass(rows, masses)
-            total[:, lost] = _rectangle(targets[lost], heavy, masses, beta, True)
-        total[:3] /= total[3]
-    return _tangent(total, targets)  # type: ignore[no-any-return]
+        lost = np.flatnonzero(total[: len(targets), 3] < _UNDERFLOW)
+        if len(lost):
+            # An exponential without mass can be larger than all that count, and overflow.
+            heavy = masses != 0.0
+            columns = _columns(points[heavy], masses[heavy])
+            total[lost] = _sums_at(targets[lost], columns, beta, shifted=True)
+    _finish(total, targets, normalized, velocity)
+    return velocity
 
 
-@njit
-def _tangent(total, points):  # type: ignore[no-untyped-def]
-    """Tangential part P_x d of the columns d of total, as rows."""
-    result = np.empty((len(points), 3))
+@njit(error_model="numpy")
+def _finish(total, points, normalized, velocity):  # type: ignore[no-untyped-def]
+    """Write P_x d of the sums d, divided by Z if normalized; true if no Z underflows."""
+    right = True
     for i in range(len(points)):
         x, y, z = points[i, 0], points[i, 1], points[i, 2]
-        u, v, w = total[0, i], total[1, i], total[2, i]
+        share = 1.0
+        if normalized:
+            right &= total[i, 3] >= _UNDERFLOW
+            share = 1.0 / total[i, 3]
+        u, v, w = share * total[i, 0], share * total[i, 1], share * total[i, 2]
+        inverse = 1.0 / (x * x + y * y + z * z)
         # Once leaves the rounding of the normal part, which may exceed all that is tangential.
         for _ in range(2):
-            normal = (x * u + y * v + z * w) / (x * x + y * y + z * z)
+            normal = inverse * (x * u + y * v + z * w)
             u, v, w = u - normal * x, v - normal * y, w - normal * z
-        result[i, 0], result[i, 1], result[i, 2] = u, v, w
-    return result
+        velocity[i, 0], velocity[i, 1], velocity[i, 2] = u, v, w
+    return right
 
 
 @njit
-def _padded(points, masses):  # type: ignore[no-untyped-def]
-    """Coordinates as rows and masses, filled up with massless points to whole steps."""
+def _columns(points, masses):  # type: ignore[no-untyped-def]
+    """Coordinates and masses as rows; the last point, without mass, fills them up to lanes."""
     n = len(masses)
-    whole = -(-n // _STEP) * _STEP
-    padded = _aligned(4, whole)
-    for i in range(n):
+    columns = _aligned(4, -(-n // ROW) * ROW)
+    for i in range(columns.shape[1]):
         for k in range(3):
-            padded[k, i] = points[i, k]
-        padded[3, i] = masses[i]
-    return padded[:3], padded[3]
+            columns[k, i] = points[min(i, n - 1), k]
+        columns[3, i] = masses[i] if i < n else 0.0
+    return columns
 
 
 @njit
 def _aligned(rows, columns):  # type: ignore[no-untyped-def]
-    """Zeros at the beginning of a cache line; columns are a multiple of 8.
+    """Zeros at the beginning of a cache line, whole lines of them.
 
-    A vector of eight numbers is a line: across two of them, the kernels take a third longer.
+    Lanes are a line: across two of them, the kernels take a third longer.
     """
     raw = np.zeros(rows * columns + 7)
     skipped = -(raw.ctypes.data // 8) % 8
     return raw[skipped : skipped + rows * columns].reshape(rows, columns)
 
 
+@njit(inline="always")
+def _token(rows, i):  # type: ignore[no-untyped-def]
+    return rows[0, i], rows[1, i], rows[2, i], rows[3, i]
+
+
+@njit(inline="always")
+def _eight(rows, j):  # type: ignore[no-untyped-def]
+    n = rows.shape[1]
+    return load_8(rows, j), load_8(rows, n + j), load_8(rows, 2 * n + j), load_8(rows, 3 * n + j)
+
+
+@njit(inline="always")
+def _difference(x, y, s):  # type: ignore[no-untyped-def]
+    """Components of u = y - s x; the sign of s is enough."""
+    return y[0] - times_sign(x[0], s), y[1] - times_sign(x[1], s), y[2] - times_sign(x[2], s)
+
+
+@njit(inline="always")
+def _exponent(x, y, beta):  # type: ignore[no-untyped-def]
+    """<x, y>, and the binary exponent of e^{beta <x, y> - |beta|}."""
+    least = -abs(beta) / math.log(2.0)
+    s = fma(x[0], y[0], fma(x[1], y[1], x[2] * y[2]))
+    u, v, w = _difference(x, y, s)
+    square = fma(u, u, fma(v, v, w * w))
+    # Half of `least` if s = sign beta: twice of it is taken off exactly. Else half of -least.
+    slope = times_sign(0.5 * least if beta >= 0.0 else -0.5 * least, s)
+    return s, fma(slope, square, fma(-2.0, slope, least))
+
+
 @njit
-def _pairs(x, y, z, points, start, count, factor, positive, shift, met, work):  # type: ignore[no-untyped-def]
-    """Write e u, e = e^{beta <x, y> - |beta|} 2^-shift and the sign of -s to the rows of work.
-
-    For `count` points from number `start` on; e = 0 for the first `met` of them.
-    """
-    wide_vectors()
-    # Two loops: the processor overlaps iterations only if their chains of operations are short.
-    for j in range(count):
-        a, b, c = points[0, start + j], points[1, start + j], points[2, start + j]
-        opposite = to_bits(fma(x, a, fma(y, b, z * c))) & (-1 << 63)
-        s = from_bits(opposite | to_bits(1.0))
-        u, v, w = fma(-s, x, a), fma(-s, y, b), fma(-s, z, c)
-        half = 0.5 * fma(u, u, fma(v, v, w * w))
-        near = (opposite >= 0) == positive
-        work[0, j], work[1, j], work[2, j] = u, v, w
-        work[3, j] = fma(factor, half if near else 2.0 - half, -shift)
-        work[4, j] = from_bits(opposite ^ (-1 << 63))
-    for j in range(met):
-        work[3, j] = _NEVER
-    for j in range(count):
-        exponential = exp2(work[3, j])
-        work[3, j] = exponential
-        work[0, j] *= exponential
-        work[1, j] *= exponential
-        work[2, j] *= exponential
-
-
-@njit
-def _largest_exponent(x, y, z, points, masses, factor, positive):  # type: ignore[no-untyped-def]
-    largest = -np.inf
-    s = 1.0 if positive else -1.0
-    for j in range(len(masses)):
-        if masses[j] != 0.0:
-            u, v, w = points[0, j] - s * x, points[1, j] - s * y, points[2, j] - s * z
-            largest = max(largest, 0.5 * factor * (u * u + v * v + w * w))
+def _largest_exponents(rows, columns, beta):  # type: ignore[no-untyped-def]
+    """Largest exponent that each row meets, to the bit as `_sums` computes it."""
+    largest = np.full(rows.shape[1], -np.inf)
+    for i in range(rows.shape[1]):
+        for j in range(columns.shape[1]):
+            exponent = _exponent(_token(rows, i), _token(columns, j), beta)[1]
+            largest[i] = max(largest[i], exponent)
     return largest
 
 
-@njit
-def _sums(work, masses, start, count):  # type: ignore[no-untyped-def]
-    """Sums of the rows e u and e of work, each times the masses; count is whole steps."""
-    x = y = z = e = spread_16(0.0)
-    # Numbers with a sign: an unsigned one and a constant would make a double.
-    begin = np.int64(start)
-    for j in range(0, np.int64(count), 16):
-        mass = load_16(masses, begin + j)
-        x = fma(load_16(work, j), mass, x)
-        y = fma(load_16(work, j + _BLOCK), mass, y)
-        z = fma(load_16(work, j + 2 * _BLOCK), mass, z)
-        e = fma(load_16(work, j + 3 * _BLOCK), mass, e)
-    return lane_sum(x), lane_sum(y), lane_sum(z), lane_sum(e)
+@njit(inline="always")
+def _add(x, mass, y, s, e, own, other):  # type: ignore[no-untyped-def]
+    """Sums of x plus e m u and e m, m the masses of y; those of y plus what x, of a mass, adds."""
+    u, v, w = _difference(x, y, s)
+    share, back = e * y[3], e * mass
+    turned = -times_sign(back, s)
+    return (
+        (fma(share, u, own[0]), fma(share, v, own[1]), fma(share, w, own[2]), share + own[3]),
+        (
+            fma(turned, u, other[0]),
+            fma(turned, v, other[1]),
+            fma(turned, w, other[2]),
+            back + other[3],
+        ),
+    )
 
 
 @njit
-def _add(mass, work, sums, start, count):  # type: ignore[no-untyped-def]
-    """Add mass times -s e u and e to the rows of sums."""
-    wide_vectors()
-    for j in range(count):
-        signed = from_bits(to_bits(mass) ^ to_bits(work[4, j]))
-        sums[0, start + j] = fma(signed, work[0, j], sums[0, start + j])
-        sums[1, start + j] = fma(signed, work[1, j], sums[1, start + j])
-        sums[2, start + j] = fma(signed, work[2, j], sums[2, start + j])
-        sums[3, start + j] = fma(mass, work[3, j], sums[3, start + j])
+def _sums(rows, columns, shifts, first, last, mutual, beta):  # type: ignore[no-untyped-def]
+    """Sums of m e u and m e at rows x, (m, 4), e = e^{beta <x, y> - |beta|} 2^-shift.
 
-
-@njit
-def _triangle(points, masses, first, last, beta):  # type: ignore[no-untyped-def]
-    """Sum over the pairs i < j with first <= i < last, for both tokens of each pair."""
-    n = len(masses)
-    total, work = _aligned(4, n), _aligned(5, _BLOCK)
-    factor, positive = -abs(beta) / math.log(2.0), beta >= 0.0
-    for top in range(first, last, _ROWS):
-        bottom = min(top + _ROWS, last)
-        for block in range(top // _STEP * _STEP, n, _BLOCK):
-            stop = min(block + _BLOCK, n)
-            for i in range(top, min(bottom, stop - 1)):
-                x, y, z = points[0, i], points[1, i], points[2, i]
-                start = max(block, (i + 1) // _STEP * _STEP)
-                # Unsigned numbers: compiled code need not ask whether an index is negative.
-                begin, count = np.uint64(start), np.uint64(stop - start)
-                met = np.uint64(max(0, i + 1 - start))
-                _pairs(x, y, z, points, begin, count, factor, positive, 0.0, met, work)
-                tx, ty, tz, te = _sums(work, masses, begin, count)
-                total[0, i] += tx
-                total[1, i] += ty
-                total[2, i] += tz
-                total[3, i] += te
-                _add(masses[i], work, total, begin, count)
-    return total
-
-
-@njit
-def _few(points, masses, beta, normalized):  # type: ignore[no-untyped-def]
-    """Velocity in one call, and whether it is right: no underflow of Z."""
-    n = len(masses)
-    rows, padded = _padded(points, masses)
-    total = _triangle(rows, padded, 0, n, beta)
-    right = True
-    if normalized:
-        own = math.exp(2.0 * min(beta, 0.0))
-        for i in range(n):
-            total[3, i] += masses[i] * own
-            right &= total[3, i] >= _UNDERFLOW
-            for k in range(3):
-                total[k, i] = total[k, i] / total[3, i] if right else np.nan
-    return _tangent(total, points), right
-
-
-@njit
-def _rectangle(targets, points, masses, beta, shifted):  # type: ignore[no-untyped-def]
-    """Sum over all tokens at every target; if shifted, divided by the largest exponential."""
-    n, count = len(masses), len(targets)
-    total, work, shifts = np.zeros((4, count)), _aligned(5, _BLOCK), np.zeros(count)
-    factor, positive = -abs(beta) / math.log(2.0), beta >= 0.0
-    if shifted:
+    For rows from first to last. If mutual, rows are the columns, and pairs i < j serve both.
+    """
+    n, count = columns.shape[1], rows.shape[1]
+    total, reactions, work = _aligned(count, 4), _aligned(4, n), _aligned(4, _BLOCK)
+    zero = spread_8(0.0)
+    for block in range(first if mutual else 0, n, _BLOCK):
+        end = min(block + _BLOCK, n)
+        for i in range(first, min(last, end) if mutual else last, 2):
+            x0, x1, own = _token(rows, i), _token(rows, i + 1), i - i % ROW
+            start = max(block, own) if mutual else block
+            k = 0
+            for j in range(start, end, ROW):
+                y = _eight(columns, j)
+                s, exponent = _exponent(x0, y, beta)
+                store(work, k, s)
+                store(work, k + 8, exponent - shifts[i])
+                s, exponent = _exponent(x1, y, beta)
+                store(work, k + 16, s)
+                store(work, k + 24, exponent - shifts[i + 1])
+                k += 32
+            for at in range(8, k, 16):
+                store(work, at, exp2(load_8(work, at)))
+            p = q = (zero, zero, zero, zero)
+            k = 0
+            for j in range(start, end, ROW):
+                y, r = _eight(columns, j), _eight(reactions, j)
+                m0, m1 = (x0[3], x1[3]) if j > own else (0.0, 0.0)
+                p, r = _add(x0, m0, y, load_8(work, k), load_8(work, k + 8), p, r)
+                q, r = _add(x1, m1, y, load_8(work, k + 16), load_8(work, k + 24), q, r)
+                store(reactions, j, r[0])
+                store(reactions, n + j, r[1])
+                store(reactions, 2 * n + j, r[2])
+                store(reactions, 3 * n + j, r[3])
+                k += 32
+            both = lane_sums(p[0], p[1], p[2], p[3], q[0], q[1], q[2], q[3])
+            store(total, 4 * i, load_8(total, 4 * i) + both)
+    if mutual:
         for i in range(count):
-            x, y, z = targets[i, 0], targets[i, 1], targets[i, 2]
-            shifts[i] = _largest_exponent(x, y, z, points, masses, factor, positive)
-    met = np.uint64(0)
-    for top in range(0, count, _ROWS):
-        for start in range(0, n, _BLOCK):
-            begin, many = np.uint64(start), np.uint64(min(_BLOCK, n - start))
-            for i in range(top, min(top + _ROWS, count)):
-                x, y, z = targets[i, 0], targets[i, 1], targets[i, 2]
-                _pairs(x, y, z, points, begin, many, factor, positive, shifts[i], met, work)
-                tx, ty, tz, te = _sums(work, masses, begin, many)
-                total[0, i] += tx
-                total[1, i] += ty
-                total[2, i] += tz
-                total[3, i] += te
+            for k in range(4):
+                total[i, k] += reactions[k, i]
     return total
+
+
+@njit
+def _few(points, masses, beta, normalized, velocity):  # type: ignore[no-untyped-def]
+    """Write the velocity in one call; true if no Z underflows."""
+    columns = _columns(points, masses)
+    width = columns.shape[1]
+    total = _sums(columns, columns, np.zeros(width), 0, width, True, beta)
+    return _finish(total, points, normalized, velocity)

@@ -83,4 +83,4 @@ def own_velocity(
 
 def direct_sum_limit(degree: int) -> int:
     """Near the crossovers of tests/benchmarks/sphere_methods.py; above 64 by transforms."""
-    return 100 + 2 * degree**2 // 9 if degree <= 64 else 200 + 19 * degree
+    return 120 + 2 * degree**2 // 7 if degree <= 64 else 200 + 19 * degree
