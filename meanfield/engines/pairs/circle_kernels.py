@@ -30,7 +30,7 @@ from meanfield.engines.elementary import (
     wide_vectors,
 )
 from meanfield.engines.lanes import lane_sum, load_8, load_16, spread_8, spread_16
-from meanfield.engines.pairs import ROWS_PER_CHUNK, beside_mass
+from meanfield.engines.pairs import ROWS_PER_CHUNK
 from meanfield.engines.threads import MOST_CHUNKS, chunk_bounds, map_chunks
 
 # Pairs computed at a time, before they are summed: a few arrays of this length stay in L1.
@@ -112,16 +112,17 @@ def _divided(
 ) -> FloatArray:
     lost = partition < _UNDERFLOW
     if lost.any():
-        angles = beside_mass(angles, masses)
-        drift[lost], partition[lost] = _rectangle(targets[lost], angles, masses, beta, True)
+        # An exponential without mass can be larger than all that count, and overflow.
+        heavy = masses != 0.0
+        sums = _rectangle(targets[lost], angles[heavy], masses[heavy], beta, True)
+        drift[lost], partition[lost] = sums
     return drift / partition
 
 
-@njit
-def _pairs(angle, angles, factor, positive, shift, sines, exponentials):  # type: ignore[no-untyped-def]
-    """e^{beta cos d - |beta|} 2^-shift and its product with -sin(d) / 2 for every angle."""
+@njit(inline="always")
+def _exponents(angle, angles, factor, positive, sines, exponents):  # type: ignore[no-untyped-def]
+    """Binary exponents of e^{beta cos d - |beta|} and -sin(d) / 2 for every angle."""
     wide_vectors()
-    # Two loops: the processor overlaps iterations only if their chains of operations are short.
     for j in range(len(angles)):
         d = angle - angles[j]
         shifted = fma(d, 1.0 / PI, ROUNDING)
@@ -130,24 +131,21 @@ def _pairs(angle, angles, factor, positive, shift, sines, exponentials):  # type
         s, c = small_sine_cosine(0.5 * y)
         odd = to_bits(shifted) & 1
         near = s * s
-        exponentials[j] = fma(factor, near if odd != positive else 1.0 - near, -shift)
+        exponents[j] = factor * (near if odd != positive else 1.0 - near)
         # The low bit of k, moved to the sign, multiplies by (-1)^k; one more for the minus.
         sines[j] = from_bits(to_bits(s * c) ^ ((odd ^ 1) << 63))
-    for j in range(len(angles)):
-        exponential = exp2(exponentials[j])
-        exponentials[j] = exponential
-        sines[j] *= exponential
 
 
 @njit
-def _largest_exponent(angle, angles, masses, factor, positive):  # type: ignore[no-untyped-def]
-    largest = -np.inf
+def _pairs(angle, angles, factor, positive, shift, sines, exponentials):  # type: ignore[no-untyped-def]
+    """e^{beta cos d - |beta|} 2^-shift and its product with -sin(d) / 2 for every angle."""
+    wide_vectors()
+    # Two loops: the processor overlaps iterations only if their chains of operations are short.
+    _exponents(angle, angles, factor, positive, sines, exponentials)
     for j in range(len(angles)):
-        if masses[j] != 0.0:
-            half = 0.5 * (angle - angles[j])
-            part = math.sin(half) if positive else math.cos(half)
-            largest = max(largest, factor * part * part)
-    return largest
+        exponential = exp2(exponentials[j] - shift)
+        exponentials[j] = exponential
+        sines[j] *= exponential
 
 
 @njit
@@ -219,7 +217,13 @@ def _rectangle(targets, angles, masses, beta, shifted):  # type: ignore[no-untyp
     for i in range(count):
         shift = 0.0
         if shifted:
-            shift = _largest_exponent(targets[i], angles, masses, factor, positive)
+            shift = -np.inf
+            for start in range(0, n, _BLOCK):
+                stop = min(start + _BLOCK, n)
+                s, e = sines[: stop - start], exponentials[: stop - start]
+                _exponents(targets[i], angles[start:stop], factor, positive, s, e)
+                for j in range(len(e)):
+                    shift = max(shift, e[j])
         for start in range(0, n, _BLOCK):
             stop = min(start + _BLOCK, n)
             s, e = sines[: stop - start], exponentials[: stop - start]

@@ -173,7 +173,7 @@ def test_velocity_in_balance_is_rounding():
 
 
 @on_both
-@pytest.mark.parametrize("beta", [1e6, -1e6])
+@pytest.mark.parametrize("beta", [1e6, -1e6, 1e300, -1e300])
 def test_large_beta_neither_overflows_nor_gives_nan(sums, beta):
     """Every exponential but one underflows: the quotient must still be the exact one."""
     points, weights = sums.at([0.0, 1.2, 1.2003, 2.0]), np.array([0.4, 0.3, 0.2, 0.1])
@@ -198,11 +198,17 @@ def test_tokens_without_mass_may_lie_at_any_distance(sums, beta):
 
 
 @on_both
-def test_lost_partition_function_does_not_use_tokens_without_mass(sums):
-    """The largest exponent is that of tokens with mass: a massless one in place is no help."""
-    found = sums.velocity(sums.at([0.0, 1.0]), np.array([0.0, 1.0]), 5000.0, True)
+@each("angle", [1.0, np.pi], power=[1024.2, 1365.6, 1e300])
+def test_lost_partition_function_does_not_use_tokens_without_mass(sums, power, angle):
+    """The largest exponent is that of tokens with mass: a massless one in place is no help.
+
+    Divided by theirs, its exponential is 2^power, that of padding at angle pi 2^(3/4 power). In
+    doubles 2^1024.2 is infinite or NaN, which no mass of zero makes 0.
+    """
+    beta = power * np.log(2.0) / (1.0 - np.cos(angle))
+    found = sums.velocity(sums.at([0.0, angle]), np.array([0.0, 1.0]), beta, True)
     # All the mass is at the second: the quotient is P x_2 whatever the exponentials.
-    expected = np.array([np.sin(1.0), 0.0])
+    expected = np.array([np.sin(angle), 0.0])
     expected = expected if sums is CIRCLE else np.outer(expected, [1.0, 0.0, 0.0])
     np.testing.assert_allclose(found, expected, rtol=1e-15)
 
