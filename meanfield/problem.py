@@ -372,6 +372,14 @@ class Problem:
                 "their runs."
             )
 
+    def check_lives(self, what: str, measure: Density | Measure) -> None:
+        """Refuse a measure on another manifold; `what` is its name with a verb."""
+        if measure.manifold.name != self.manifold.name:
+            raise ValueError(
+                f"{what} on the {measure.manifold.name}, the problem on the {self.manifold.name}: "
+                "rates need one manifold."
+            )
+
     def check_own_clock(self, what: str) -> None:
         """Refuse functions of time, and layers but the flow of those that normalise after each."""
         self._check_no_functions(f"{what} rest")

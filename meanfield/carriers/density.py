@@ -172,7 +172,7 @@ class DensityRepresentation(Representation):
         facts = {
             "tail": self.tail(state),
             "degree": float(self.grid.max_degree),
-            # Of axial series without nodes where sigma has no mass.
+            # Axial series are noise where sigma has no mass.
             "density_min": float(values[resolved].min(initial=np.inf)),
         }
         if not isinstance(self.interaction, Interaction) or self.problem.layers is not None:

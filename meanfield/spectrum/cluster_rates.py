@@ -179,11 +179,7 @@ def linearisation(problem: Problem, measure: Measure, frames: FloatArray) -> Lin
 
 def check_clusters(problem: Problem, measure: Measure) -> None:
     """Refuse what is no configuration of clusters of the problem."""
-    if measure.manifold.name != problem.manifold.name:
-        raise ValueError(
-            f"the clusters live on the {measure.manifold.name}, the problem on the "
-            f"{problem.manifold.name}: rates need one manifold."
-        )
+    problem.check_lives("the clusters live", measure)
     problem.check_own_clock("rates of clusters")
     check_no_diffusion(problem)
 

@@ -378,15 +378,11 @@ def linear_operator(
             "the linearised flow is that of attention, and layers have another clock: leave them "
             "out of the problem; mf.linear_phase_clock has the clocks of their flows."
         )
-    space = problem.manifold
-    if about is not None and about.manifold.name != space.name:
-        raise ValueError(
-            f"the density lives on the {about.manifold.name}, the problem on the {space.name}: "
-            "rates need one manifold."
-        )
+    if about is not None:
+        problem.check_lives("the density lives", about)
     if degree is not None:
         at_least(1, degree=degree)
-    density = about or Density(space, space.from_modes([]))
+    density = about or Density(problem.manifold, problem.manifold.from_modes([]))
     tolerance = UNIFORM if about is None else tolerance
     with one_blas_thread():
         return _resolved(problem, density, degree, tolerance, position_average)
@@ -445,7 +441,7 @@ class _Spectrum(NamedTuple):
 
 
 def _spectrum(matrix: FloatArray, larger: FloatArray) -> _Spectrum:
-    """All eigenvalues, compared with those of the matrix of a larger degree."""
+    """All eigenvalues, compared with a matrix of larger degree."""
     import scipy.linalg
 
     others = np.asarray(scipy.linalg.eigvals(larger), dtype=np.complex128)

@@ -141,11 +141,7 @@ def _check(problem: Problem, density: Density) -> None:
             f"density is a {type(density).__name__}, expected a Density: clusters have "
             "`cluster_rates`."
         )
-    if density.manifold.name != problem.manifold.name:
-        raise ValueError(
-            f"the density lives on the {density.manifold.name}, the problem on the "
-            f"{problem.manifold.name}: rates need one manifold."
-        )
+    problem.check_lives("the density lives", density)
 
 
 def _trimmed(density: Density) -> Density:

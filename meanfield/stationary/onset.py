@@ -28,8 +28,6 @@ from meanfield.spaces.manifold import Geometry
 from meanfield.spectrum.stability import TIE, couplings, critical_degree
 from meanfield.terms.kernels.exponential import inverse_bessel_ratio
 
-# Ratios of multipliers that differ from 1 by rounding of a quadrature are 1.
-
 
 @checked
 def tricritical_beta(manifold: Geometry) -> float:
@@ -106,6 +104,7 @@ def branch_direction(problem: Problem) -> float:
     kappa = math.sqrt(squared)
     coupling = couplings(problem, 2 * k)
     q = float(coupling[2 * k] / coupling[k])
+    # Ratios that differ from 1 by rounding of a quadrature are 1.
     if q >= 1.0 - TIE:
         # Both degrees lose stability together: the branch leaves linearly.
         return math.inf

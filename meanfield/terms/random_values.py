@@ -191,7 +191,7 @@ class RandomValues:
     def check_stages(
         self, stages: Sequence[Stage], first: Attention | Kernel | None = None
     ) -> None:
-        """Refuse stages other than those of the values; `first` is the kernel of the first one."""
+        """Refuse stages other than the values make; `first` is the kernel of the first one."""
         if not self._has_drawn(stages, first):
             raise ValueError(
                 "stages beside random values, which make stages of their own: give one of them, or "
@@ -421,7 +421,7 @@ class _Attended:
     means: FloatArray | None = None  # at the points, where they are known
 
     def weights(self, x: FloatArray) -> FloatArray:
-        """Of points, in what vectors x attend to."""
+        """Weights of the points, in the means of vectors x."""
         scores = x @ self.head.score @ self.seen.points.T - self.largest
         if self.sink is None:
             return np.asarray(self.seen.masses * np.exp(scores))
