@@ -16,10 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.arrays import EPS, FloatArray
+from meanfield.arrays import EPS, FloatArray, ModalArray
+from meanfield.engines.threads import one_blas_thread
 
 RESIDUAL = 1e-13
 """Largest |row sum - 1| and |column sum - 1| that is left, where sums are as accurate."""
@@ -39,6 +42,15 @@ _DEPENDENT = 1e-14
 # How much more than its smallest a residual may become: modes that sweeps hardly change, of
 # clusters far apart, are corrected in one go, which disturbs the others first.
 _SLACK = 4.0
+
+FEW = 200
+"""Points up to which Newton's matrix of all pairs is solved: half a millisecond."""
+# Newton's steps after which the iteration is given up: 4 to 10 are usual.
+_MOST_STEPS = 30
+# Steps after which each halves what is left, or has met rounding.
+_SETTLED = 5
+# Relative change of sums above which Newton's matrix is made again.
+_CHANGED = 3e-3
 
 
 class NotBalanced(ValueError):
@@ -184,8 +196,88 @@ def _mixed(
     return np.asarray(plain * rests[-1] - shares @ (steps + plain * changes))
 
 
+class PositiveKernel(NamedTuple):
+    """Kernel K = B T B^T at points (n,), positive semidefinite, through numbers c = B^T M."""
+
+    moments: Callable[[FloatArray], ModalArray]  # M to c
+    values: Callable[[ModalArray], FloatArray]  # c to B T c, in units e^{c(x)}
+    # q to a map from r to z with (1 + B^T q B T) z = r, as exactly as is cheap.
+    solver: Callable[[FloatArray], Callable[[ModalArray], ModalArray]]
+
+
+def newton_scaling(
+    kernel: PositiveKernel,
+    masses: FloatArray,
+    scale: FloatArray | float = 0.0,
+    rounding: float = 0.0,
+) -> Scaling | None:
+    """Weights u = w of `scaling` by Newton's method for a positive kernel; None where it fails.
+
+        g = B T c = 1 / w,    c = B^T (m / g)
+
+    is the least value of the strictly convex c^T T c / 2 - sum_j m_j log g_j. Steps z solve
+    (1 + B^T q B T) z = B^T (m / g) - c, q = m / g^2. At the solution all eigenvalues of this matrix
+    are between 1 and 2, whatever the masses are. An indefinite kernel may make it singular.
+
+    scale, rounding: `row_scale` and `rounding` of `scaling`.
+    """
+    heavy = masses > 0.0
+    seen = slice(None) if heavy.all() else heavy
+    middle = 0.5 * (float(np.max(scale)) + float(np.min(scale)))
+    with np.errstate(all="ignore"), one_blas_thread():
+        lift = np.exp(scale - middle)
+        own = masses / lift
+        # One plain sweep, times the factor that makes the mean of all rows 1.
+        sums = np.maximum(kernel.values(kernel.moments(masses)), rounding * masses.sum())
+        weights = masses / np.sqrt(lift * sums)
+        c = kernel.moments(weights)
+        g = kernel.values(c)
+        factor = 1.0 / np.sqrt(weights @ (lift * g))
+        c, g, weights = factor * c, factor * g, factor * weights
+        size = last = np.inf
+        found = None
+        for step in range(_MOST_STEPS):
+            noise = rounding * float(weights.sum())
+            g = np.maximum(g, noise)
+            weights = own / g
+            moments = kernel.moments(weights)
+            if size > _CHANGED:
+                solve = kernel.solver(weights / g)
+            z = solve(moments - c)
+            change = kernel.values(z)
+            # Relative to g, above noise; rests are up to twice as large.
+            size = 2.0 * float((np.abs(change) / (g + noise / RESIDUAL))[seen].max())
+            if size <= RESIDUAL:
+                swept = kernel.values(moments)
+                rest = np.abs(swept - g)[seen]
+                residual = float((rest / g[seen]).max())
+                best = np.inf if found is None else found.residual
+                if not residual <= 0.5 * best:
+                    break
+                if float((rest / (g[seen] + noise / RESIDUAL)).max()) <= RESIDUAL:
+                    log_w = 0.5 * middle - scale - np.log(g)
+                    found = Scaling(log_w, log_w, residual, step + 3)
+                    if residual <= RESIDUAL:
+                        break
+                # Changes that were added up leave noise where there is little mass.
+                g, change = swept, kernel.values(c + z - moments)
+            c, g = c + z, g + change
+            slow = found is None and step > _SETTLED and size > 0.5 * last
+            # Below 1 no sum changes its sign.
+            if slow or not (size < 1.0 or (size < np.inf and g[seen].min() > -noise)):
+                break
+            last = size
+    return found
+
+
 def is_positive(score: FloatArray) -> bool:
     """True for a symmetric positive semidefinite score, up to rounding: it needs no adjoint."""
+    return _is_positive(np.ascontiguousarray(score).tobytes(), len(score))
+
+
+@lru_cache(maxsize=64)
+def _is_positive(entries: bytes, size: int) -> bool:
+    score = np.frombuffer(entries).reshape(size, size)
     return is_symmetric(score) and bool(
         np.linalg.eigvalsh(score).min() >= -_ROUNDING * np.abs(score).max()
     )
@@ -220,6 +312,12 @@ def pair_scaling(score: FloatArray, x: FloatArray, masses: FloatArray) -> Scalin
     scores -= rows[:, None] + columns
     kernel = np.exp(scores, out=scores)
 
+    if rows is columns and len(x) <= FEW:
+        newton = newton_scaling(_of_pairs(kernel), masses)
+        if newton is not None:
+            log_w = newton.log_w - rows
+            return Scaling(log_w, log_w, newton.residual, newton.sweeps)
+
     def forward(w: FloatArray) -> FloatArray:
         return np.asarray(kernel @ (w * masses))
 
@@ -232,6 +330,26 @@ def pair_scaling(score: FloatArray, x: FloatArray, masses: FloatArray) -> Scalin
         # They differ by a constant, and by what is left.
         log_u = log_w = 0.5 * (log_u + log_w)
     return Scaling(log_u, log_w, scaled.residual, scaled.sweeps)
+
+
+def _of_pairs(matrix: FloatArray) -> PositiveKernel:
+    """A kernel as the matrix T of all pairs, B = 1; its steps have the digits of single floats."""
+    from scipy.linalg.lapack import spotrf, spotrs
+
+    def solver(q: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        # (1 + q T)^-1 = 1 - D (1 + D T D)^-1 D T with D^2 = q.
+        roots = np.sqrt(q)
+        system = (roots[:, None] * matrix * roots).astype(np.float32)
+        system.flat[:: len(q) + 1] += 1.0
+        factor = spotrf(system.T, clean=0, overwrite_a=1)[0]
+
+        def solved(r: FloatArray) -> FloatArray:
+            along = spotrs(factor, (roots * (matrix @ r)).astype(np.float32))[0]
+            return np.asarray(r - roots * along)
+
+        return solved
+
+    return PositiveKernel(lambda m: m, lambda c: np.asarray(matrix @ c), solver)
 
 
 def tilted_masses(masses: FloatArray, log_weights: FloatArray) -> FloatArray:

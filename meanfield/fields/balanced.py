@@ -9,19 +9,36 @@ from the moments of w mu, as a softmax's partition function is from the moments 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from meanfield.arrays import EPS, FloatArray, ModalArray
+from meanfield.bases.coordinates import coordinate_count, coordinates
 from meanfield.bases.grid import Grid
-from meanfield.engines.sinkhorn import Scaling, is_positive, pair_scaling, scaling
+from meanfield.engines.sinkhorn import (
+    FEW,
+    RESIDUAL,
+    PositiveKernel,
+    Scaling,
+    is_positive,
+    newton_scaling,
+    pair_scaling,
+    scaling,
+)
 from meanfield.spaces.manifold import Manifold
 
 MOST_PAIRS = 2_048
 """Points up to which all pairs are kept, 32 MiB, 3 ms a sweep."""
 
+# Degree of Newton's matrix, of beta^{1/2}, by dimension; rows above which it is too large.
+_REACH = {1: 3.0, 2: 2.0}
+_MOST_ROWS = 256
+# How many more points than rows there are where series take less time than pairs.
+_MORE = 5
 # Error of a series whose largest value is the mass.
 _ROUNDING = 16 * EPS
 
@@ -46,18 +63,21 @@ def point_scaling(
 ) -> Scaling:
     """Weights of points, by pairs or by series; sides are made if they are needed."""
     x = space.vectors(points)
+    sums = _Sums(
+        x,
+        masses,
+        lambda weights, degree: space.moments(points, weights, degree),
+        lambda series: space.evaluate(series, points),
+        EPS,
+    )
     if len(x) <= MOST_PAIRS:
+        # Pairs sum positive terms: series are taken where they are as accurate.
+        if len(x) > FEW and _has_newton(space, score, len(x) / _MORE):
+            found = _newton(space, score, sums, rows())
+            if found is not None and found.residual <= RESIDUAL:
+                return found
         return pair_scaling(score, x, masses)
-
-    def sums(side: Side) -> Callable[[FloatArray], FloatArray]:
-        def summed(values: FloatArray) -> FloatArray:
-            moments = space.moments(points, values * masses, side.degree)
-            return np.asarray(space.evaluate(side.partition(moments), points))
-
-        return summed
-
-    sides = [rows()] if is_positive(score) else [rows(), columns()]
-    return _by_series(score, x, masses, sides, sums)
+    return _by_series(space, score, sums, rows, columns)
 
 
 def density_scaling(
@@ -78,34 +98,119 @@ def density_scaling(
     degree = max(degree, *map(space.degree_of, partitions))
     grid = space.grid(degree)
     values = np.maximum(grid.to_nodal(space.resize(density, degree)), 0.0)
-
-    def sums(side: Side) -> Callable[[FloatArray], FloatArray]:
-        def summed(weights: FloatArray) -> FloatArray:
-            moments = space.resize(grid.to_modal(weights * values), side.degree)
-            series = side.partition(moments)
-            return grid.to_nodal(space.resize(series, degree))
-
-        return summed
-
     masses = grid.weights * values
-    x = space.vectors(grid.points)
-    return grid, masses, _by_series(score, x, masses, sides, sums)
+    sums = _Sums(
+        space.vectors(grid.points),
+        masses,
+        lambda weights, l: space.resize(grid.to_modal(weights / grid.weights), l),
+        lambda series: grid.to_nodal(space.resize(series, degree)),
+        _ROUNDING,
+    )
+    return grid, masses, _by_series(space, score, sums, rows, columns)
+
+
+class _Sums(NamedTuple):
+    """Weighted points, or nodes of a grid, and series there."""
+
+    x: FloatArray  # (n, d)
+    masses: FloatArray
+    moments: Callable[[FloatArray, int], ModalArray]  # of weights (n,), up to a degree
+    values: Callable[[ModalArray], FloatArray]  # of a series, (n,)
+    rounding: float  # of Newton's sums: where there are tokens all of it is left to be seen
 
 
 def _by_series(
+    space: Manifold,
     score: FloatArray,
-    x: FloatArray,
-    masses: FloatArray,
-    sides: list[Side],
-    sums: Callable[[Side], Callable[[FloatArray], FloatArray]],
+    sums: _Sums,
+    rows: Callable[[], Side],
+    columns: Callable[[], Side],
 ) -> Scaling:
     """Weights by series: of rows, and of columns too unless the kernel is positive."""
-    adjoint = sums(sides[1]) if len(sides) > 1 else None
+    sides = [rows()] if is_positive(score) else [rows(), columns()]
+    if _has_newton(space, score):
+        found = _newton(space, score, sums, sides[0])
+        if found is not None:
+            return found
+
+    def summed(side: Side) -> Callable[[FloatArray], FloatArray]:
+        return lambda w: sums.values(side.partition(sums.moments(w * sums.masses, side.degree)))
+
     return scaling(
-        sums(sides[0]),
-        masses,
-        adjoint,
-        row_scale=sides[0].scale(x @ score),
-        column_scale=sides[-1].scale(x @ score.T),
+        summed(sides[0]),
+        sums.masses,
+        summed(sides[1]) if len(sides) > 1 else None,
+        row_scale=sides[0].scale(sums.x @ score),
+        column_scale=sides[-1].scale(sums.x @ score.T),
         rounding=_ROUNDING,
     )
+
+
+def _newton(space: Manifold, score: FloatArray, sums: _Sums, side: Side) -> Scaling | None:
+    """Weights of a positive kernel by Newton's method in moments."""
+    matrix = _newton_matrix(space, np.ascontiguousarray(score).tobytes(), side)
+    kernel = PositiveKernel(
+        lambda weights: sums.moments(weights, side.degree),
+        lambda moments: sums.values(side.partition(moments)),
+        lambda q: matrix.solver(sums.moments(q, 2 * matrix.degree)),
+    )
+    return newton_scaling(kernel, sums.masses, side.scale(sums.x @ score), sums.rounding)
+
+
+def _has_newton(space: Manifold, score: FloatArray, most_rows: float = math.inf) -> bool:
+    """True if Newton's matrix is not singular, and not too large."""
+    rows = coordinate_count(space.dimension, _newton_degree(space, score))
+    return is_positive(score) and rows < min(_MOST_ROWS, most_rows)
+
+
+def _newton_degree(space: Manifold, score: FloatArray) -> int:
+    """Degree up to which Newton's matrix has a kernel: the rest is e^{-reach^2 / 2} of it."""
+    # The largest eigenvalue, at most.
+    sharpness = float(np.abs(score).sum(axis=0).max())
+    return 2 + math.ceil(_REACH[space.dimension] * math.sqrt(sharpness))
+
+
+class _NewtonMatrix:
+    """Matrix 1 + B^T q B T up to a degree l, by quadrature on a grid that is exact for it."""
+
+    def __init__(self, space: Manifold, score: FloatArray, side: Side) -> None:
+        self.degree = low = min(_newton_degree(space, score), side.degree)
+        # Exact for products of q, up to degree 2 l, with two fields up to l.
+        self.grid = space.grid(math.ceil(4 * low / 3))
+        # The real numbers up to degree l, among all as pairs.
+        count, orders = (coordinates(space.dimension, l).orders for l in (side.degree, low))
+        places = space.resize(np.arange(len(count)) + 0j, low).real.astype(np.intp)
+        has_imaginary = orders > 0
+        self.free = np.concatenate([2 * places, 2 * places[has_imaginary] + 1])
+        fields, images = [], []
+        for place in self.free:
+            unit = np.zeros(2 * len(count))
+            unit[place] = 1.0
+            coefficients = unit.view(np.complex128)
+            fields.append(self.grid.to_nodal(space.resize(coefficients, low)))
+            images.append(self.grid.to_nodal(space.resize(side.partition(coefficients), low)))
+        # Those of positive order stand for negative ones, too.
+        self.images = self.grid.weights[:, None] * np.array(images).T
+        twice = np.concatenate([1.0 + has_imaginary, np.full(has_imaginary.sum(), 2.0)])
+        self.fields = np.array(fields) / twice[:, None]
+
+    def solver(self, q: ModalArray) -> Callable[[ModalArray], ModalArray]:
+        """Map from r to z with the moments of q up to degree 2 l; above l, z = r."""
+        from scipy.linalg.lapack import dgetrf, dgetrs
+
+        system = self.fields @ (self.grid.to_nodal(q)[:, None] * self.images)
+        system.flat[:: len(system) + 1] += 1.0
+        factors, pivots, _ = dgetrf(system)
+
+        def solved(r: ModalArray) -> ModalArray:
+            z = np.array(r, dtype=np.complex128)
+            pairs = z.view(np.float64)
+            pairs[self.free] = dgetrs(factors, pivots, pairs[self.free])[0]
+            return z
+
+        return solved
+
+
+@lru_cache(maxsize=16)
+def _newton_matrix(space: Manifold, score: bytes, side: Side) -> _NewtonMatrix:
+    return _NewtonMatrix(space, np.frombuffer(score).reshape(2 * (space.ambient,)), side)

@@ -34,7 +34,12 @@ from meanfield.fields.head_series import HeadField, HeadTable, together
 from meanfield.fields.mean_field import Symmetric, Transport
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold
-from meanfield.terms.attention import Attention, HeadMatrices
+from meanfield.terms.attention import (
+    Attention,
+    HeadMatrices,
+    kernel_of,
+    multiple_of_identity,
+)
 from meanfield.terms.flows import Normalization
 from meanfield.terms.masks import EVERYONE, Mask, pair_weights
 
@@ -331,8 +336,18 @@ class HeadsInteraction:
 
 def side(space: Manifold, score: FloatArray) -> Side:
     """Sums of a kernel e^{x^T S y} as series, as doubly stochastic weights are found from them."""
+    return _side(space, np.ascontiguousarray(score, dtype=np.float64).tobytes())
+
+
+@lru_cache(maxsize=32)
+def _side(space: Manifold, entries: bytes) -> Side:
+    score = np.frombuffer(entries).reshape(2 * (space.ambient,))
     table = head_table(space, HeadMatrices(score, np.eye(len(score))), True, 0.0)
-    return Side(table.degree, table.partition, table.scale.at)
+    partition, beta = table.partition, multiple_of_identity(score)
+    if beta:
+        multipliers = kernel_of(beta).attention_multipliers(space.dimension, table.degree)
+        partition = partial(space.convolve, multipliers)
+    return Side(table.degree, partition, table.scale.at)
 
 
 # Keeps the tables of all heads, however many.

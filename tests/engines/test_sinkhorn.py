@@ -7,7 +7,15 @@ from scipy.special import ive
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.engines.sinkhorn import NotBalanced, is_positive, pair_scaling, scaling
+from meanfield.engines import sinkhorn
+from meanfield.engines.sinkhorn import (
+    NotBalanced,
+    PositiveKernel,
+    is_positive,
+    newton_scaling,
+    pair_scaling,
+    scaling,
+)
 
 
 def tokens(seed: int, count: int, dimension: int) -> tuple[FloatArray, FloatArray]:
@@ -61,6 +69,65 @@ def test_rows_and_columns_are_normalised(kind, size, most):
     np.testing.assert_allclose((masses @ weights)[masses > 0], 1.0, rtol=0, atol=allowed)
     assert is_positive(score) == (kind == "positive")
     assert pair_scaling(score, x, masses).sweeps <= most
+
+
+def plain_log_weights(score: FloatArray, x: FloatArray, masses: FloatArray) -> FloatArray:
+    """Logarithms of u = w by plain sweeps with pairs, each of which halves the error."""
+    scores = x @ score @ x.T + np.log(masses, where=masses > 0, out=np.full(len(x), -np.inf))
+    log_w = -0.5 * np.diagonal(x @ score @ x.T)
+    for _ in range(70):
+        exponents = scores + log_w
+        top = exponents.max(axis=1)
+        log_w = 0.5 * (log_w - top - np.log(np.exp(exponents - top[:, None]).sum(axis=1)))
+    return log_w
+
+
+@pytest.mark.parametrize("beta", [1e-8, 0.3, 9.0, 1e3])
+@pytest.mark.parametrize(
+    ("count", "dimension"), [(1, 2), (2, 2), (2, 3), (60, 2), (150, 3), (40, 16)]
+)
+def test_newton_gives_the_weights_of_plain_sweeps(count, dimension, beta):
+    """Of any size and dimension, where masses are zero, and of scores that are no identity."""
+    x, masses = tokens(count, count + 1, dimension)
+    x, masses = x[1:], masses[1:] / masses.sum()
+    entries = np.random.default_rng(5).normal(size=(dimension, dimension))
+    product = entries @ entries.T
+    for score in (beta * np.eye(dimension), beta * product / np.linalg.norm(product, 2)):
+        found, heavy = pair_scaling(score, x, masses), masses > 0
+        apart = found.log_w - plain_log_weights(score, x, masses)
+        # Scores are known to eps beta.
+        allowed = 1e-12 + 8 * np.finfo(float).eps * beta
+        np.testing.assert_allclose(apart[heavy], 0.0, rtol=0, atol=allowed)
+        assert found.residual <= sinkhorn.RESIDUAL
+        assert found.sweeps <= 12
+
+
+@pytest.mark.parametrize("kind", ["indefinite", "any", "negative"])
+def test_newton_is_for_positive_scores(kind, monkeypatch):
+    """Of others its matrix may be singular."""
+    monkeypatch.setattr(sinkhorn, "newton_scaling", None)
+    x, masses = tokens(1, 50, 3)
+    assert pair_scaling(random_score(kind, 2, 5.0), x, masses).residual < 1e-12
+
+
+def test_sweeps_take_over_where_newton_fails(monkeypatch):
+    """They give the same weights, and refuse what has none."""
+    x, masses = tokens(1, 50, 3)
+    score = random_score("positive", 2, 5.0)
+    found = pair_scaling(score, x, masses)
+    monkeypatch.setattr(sinkhorn, "newton_scaling", lambda *_: None)
+    swept = pair_scaling(score, x, masses)
+    assert swept.sweeps > found.sweeps
+    np.testing.assert_allclose(swept.log_w, found.log_w, rtol=0, atol=1e-12)
+    with pytest.raises(NotBalanced, match="not found"):
+        pair_scaling(score, np.full((2, 3), np.nan), np.full(2, 0.5))
+
+
+@pytest.mark.parametrize("sign", [-1.0, 0.0, np.nan])
+def test_newton_that_fails_gives_nothing(sign):
+    """Sums that are not positive have no weights."""
+    kernel = PositiveKernel(lambda m: m, lambda c: sign * c, lambda q: lambda r: r)
+    assert newton_scaling(kernel, np.full(3, 1 / 3)) is None
 
 
 def test_clusters_that_hardly_see_each_other_are_balanced():
