@@ -300,7 +300,6 @@ def test_extending_page_lists_the_members_of_protocols():
 def test_numerics_page_has_the_crossovers_of_the_code():
     """The page would give sizes at which another method has taken over since."""
     from meanfield.engines import fourier as circle_points
-    from meanfield.engines.fourier import density as circle_density
     from meanfield.fields.engines import direct_sum_limit
 
     text = page("numerics.md")
@@ -308,7 +307,6 @@ def test_numerics_page_has_the_crossovers_of_the_code():
         direct_sum_limit(meanfield.Circle(), 30),
         circle_points._MOMENTS_BY_CELLS,
         circle_points._VALUES_BY_CELLS,
-        circle_density._CONVOLUTION_DEGREE,
     ):
         assert re.search(rf"(?<![\d,]){value:,}(?![\d,])", text), value
 

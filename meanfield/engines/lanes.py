@@ -25,6 +25,7 @@ from numba.core import types
 from numba.extending import lower_builtin, models, register_model, type_callable
 
 from meanfield.engines.compiled import intrinsic
+from meanfield.engines.rows import transposed
 
 _DOUBLE, _INT, _LONG = ir.DoubleType(), ir.IntType(32), ir.IntType(64)
 
@@ -75,13 +76,14 @@ def _place(context: Any, builder: Any, signature: Any, args: Any, width: int) ->
     return builder.bitcast(builder.gep(data, [args[1]]), ir.VectorType(_DOUBLE, width).as_pointer())
 
 
-def _loader(width: int) -> Any:
-    def python(array: Any, i: int) -> Any:
-        if not 0 <= i <= array.size - width:
-            raise IndexError(f"{width} numbers from {i} on are not in an array of {array.size}.")
-        return array.ravel()[i : i + width].copy()
+def _loaded(array: Any, i: int, width: int) -> Any:
+    if not 0 <= i <= array.size - width:
+        raise IndexError(f"{width} numbers from {i} on are not in an array of {array.size}.")
+    return array.ravel()[i : i + width].copy()
 
-    @intrinsic(python)
+
+def _loader(width: int) -> Any:
+    @intrinsic(lambda array, i: _loaded(array, i, width))
     def load(typing_context: Any, array: Any, i: Any) -> Any:
         """Numbers of a contiguous array from a flat index on."""
         if array.layout != "C":
@@ -120,6 +122,28 @@ def store(typing_context: Any, array: Any, i: Any, lanes: Any) -> Any:
     return types.void(array, types.int64, lanes), generate
 
 
+def _stored_transposed(array: Any, i: int, *lanes: Any) -> None:
+    _stored(array, i, np.stack(lanes, axis=-1).ravel())
+
+
+@intrinsic(_stored_transposed)
+def store_transposed_8(
+    typing_context: Any, array: Any, i: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any,
+    h: Any,
+) -> Any:  # fmt: skip
+    """Write the first lanes of all eight into a contiguous array, then the second ones, ..."""
+    if array.layout != "C":
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        for n, lanes in enumerate(transposed(builder, args[2:])):
+            place = [args[0], builder.add(args[1], args[1].type(8 * n))]
+            builder.store(lanes, _place(context, builder, signature, place, 8)).align = 8
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, a, b, c, d, e, f, g, h), generate
+
+
 def _spreader(width: int) -> Any:
     @intrinsic(lambda x: np.full(width, float(x)))
     def spread(typing_context: Any, x: Any) -> Any:
@@ -134,6 +158,60 @@ def _spreader(width: int) -> Any:
 
 
 spread_8, spread_16 = _spreader(8), _spreader(16)
+
+
+def _shuffle(builder: Any, first: Any, second: Any, lanes: Any) -> Any:
+    mask = ir.Constant(ir.VectorType(_INT, len(lanes)), list(lanes))
+    return builder.shuffle_vector(first, second, mask)
+
+
+@intrinsic(lambda lanes: lanes[::-1])
+def reverse(typing_context: Any, lanes: Any) -> Any:
+    """Lanes from the last to the first."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _shuffle(builder, args[0], args[0], range(lanes.width)[::-1])
+
+    return lanes(lanes), generate
+
+
+def _loaded_complex(array: Any, i: int) -> Any:
+    numbers = _loaded(array.view(float), 2 * i, 16)
+    return numbers[::2], numbers[1::2]
+
+
+@intrinsic(_loaded_complex)
+def load_complex_8(typing_context: Any, array: Any, i: Any) -> Any:
+    """Real and imaginary parts of complex numbers of a contiguous array from an index on."""
+    if array.layout != "C" or array.ndim != 1:
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        both = builder.load(_place(context, builder, signature, args, 16))
+        both.align = 8
+        parts = [_shuffle(builder, both, both, range(n, 16, 2)) for n in (0, 1)]
+        return context.make_tuple(builder, signature.return_type, parts)
+
+    return types.UniTuple(Lanes(8), 2)(array, types.int64), generate
+
+
+def _stored_complex(array: Any, i: int, real: Any, imag: Any) -> None:
+    _stored(array.view(float), 2 * i, np.stack([real, imag], axis=-1).ravel())
+
+
+@intrinsic(_stored_complex)
+def store_complex_8(typing_context: Any, array: Any, i: Any, real: Any, imag: Any) -> Any:
+    """Write complex numbers into a contiguous array from an index on."""
+    if array.layout != "C" or array.ndim != 1:
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        order = [n + part for n in range(8) for part in (0, 8)]
+        place = _place(context, builder, signature, args, 16)
+        builder.store(_shuffle(builder, args[2], args[3], order), place).align = 8
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, real, imag), generate
 
 
 def _halved(lanes: Any) -> float:

@@ -56,6 +56,22 @@ def shuffled(builder: Any, first: Any, second: Any, lanes: list[int]) -> Any:
     return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(INT, ROW), lanes))
 
 
+def transposed(builder: Any, rows: list[Any]) -> list[Any]:
+    """Transpose 8 x 8: exchange blocks of 4 x 4, then of 2 x 2, then of single lanes."""
+    for size in (4, 2, 1):
+        exchanged = list(rows)
+        for upper in range(ROW):
+            if upper & size:
+                continue
+            lower = upper + size
+            keep = [n if not n & size else ROW + n - size for n in range(ROW)]
+            give = [n + size if not n & size else ROW + n for n in range(ROW)]
+            exchanged[upper] = shuffled(builder, rows[upper], rows[lower], keep)
+            exchanged[lower] = shuffled(builder, rows[upper], rows[lower], give)
+        rows = exchanged
+    return rows
+
+
 def spread(builder: Any, value: Any) -> Any:
     """Put the same number in all lanes."""
     nothing = ir.Constant(VECTOR, ir.Undefined)

@@ -85,6 +85,40 @@ def test_signs_and_powers_of_lanes_are_those_of_numbers(width):
     np.testing.assert_array_equal(expected[0], x[0] * np.copysign(1.0, x[1]))
 
 
+def test_complex_numbers_are_read_backwards():
+    """Real and imaginary parts would be mixed up, or one lane be lost."""
+
+    @njit(cache=False)
+    def reversed_conjugate(x, y):  # type: ignore[no-untyped-def]
+        real, imag = lanes.load_complex_8(x, 2)
+        lanes.store_complex_8(y, 1, lanes.reverse(real), -lanes.reverse(imag))
+
+    x = np.random.default_rng(2).normal(size=(12, 2)) @ [1, 1j]
+    y = np.zeros(10, complex)
+    reversed_conjugate(x, y)
+    assert np.array_equal(y, [0, *x[9:1:-1].conj(), 0])
+
+
+def test_lanes_are_written_transposed():
+    """Every one of 64 numbers has its own place."""
+
+    @njit(cache=False)
+    def transpose(x, y):  # type: ignore[no-untyped-def]
+        a, b, c, d = (
+            lanes.load_8(x, 0),
+            lanes.load_8(x, 8),
+            lanes.load_8(x, 16),
+            lanes.load_8(x, 24),
+        )
+        e, f, g = lanes.load_8(x, 32), lanes.load_8(x, 40), lanes.load_8(x, 48)
+        h = lanes.load_8(x, 56)
+        lanes.store_transposed_8(y, 1, a, b, c, d, e, f, g, h)
+
+    x, y = np.arange(1.0, 65.0).reshape(8, 8), np.zeros(66)
+    transpose(x, y)
+    assert np.array_equal(y, [0, *x.T.ravel(), 0])
+
+
 def test_strided_arrays_have_no_lanes():
     """Numbers between the array's would be read."""
     with pytest.raises(numba.TypingError):

@@ -7,6 +7,8 @@ import pytest
 from advection import circle_advection
 from parameters import each
 
+from meanfield.engines.fourier.transform import roots_of_unity
+
 Agree = Callable[..., None]
 POINTS = "engines.fourier"
 
@@ -78,15 +80,14 @@ def test_pairs_at_huge_angles(agree):
 
 
 def test_advection(agree):
-    """Taps of the convolution, or degrees of the transforms, would be read beyond the last."""
+    """Lanes would be read or written beyond the last, radix 3, 4 and 5."""
     rng = np.random.default_rng(0)
     density = rng.normal(size=50) + 1j * rng.normal(size=50)
     density[0] = 1.0
-    sizes = np.array([100, 128, 160, 192])
     partition = np.array([9.0, 0.5 + 0.0j])
-    for degree, divisor in ((5, None), (45, None), (45, partition)):
+    for degree, divisor, size in ((5, None, 72), (45, None, 120), (45, partition, 128)):
         potential = rng.normal(size=degree + 1) + 1j * rng.normal(size=degree + 1)
-        args = (density, potential, divisor, 49, sizes)
+        args = (density, potential, divisor, 49, roots_of_unity(size))
         agree(circle_advection, *args, rtol=1e-9, atol=1e-10)
 
 
@@ -111,9 +112,9 @@ def test_runs(agree, normalized, diffusivity):
 @pytest.mark.parametrize("potential", [0.0, np.inf])
 @pytest.mark.parametrize("partition", [None, np.array([9.0, 0.5 + 0.0j])])
 def test_advection_by_nothing(agree, potential, partition):
-    """A velocity of zero would be 0 / 0, one that is not finite an endless power of two."""
-    density, sizes = np.ones(50, complex), np.array([128, 192])
-    args = (density, np.full(46, potential + 0j), partition, 49, sizes)
+    """A velocity of zero would not be zero, one that is not finite would be."""
+    density, roots = np.ones(50, complex), roots_of_unity(72)
+    args = (density, np.full(46, potential + 0j), partition, 49, roots)
     agree(circle_advection, *args)
 
 

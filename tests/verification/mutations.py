@@ -47,8 +47,8 @@ MUTATIONS = [
     Mutation(
         "softmax of a density divides by the potential, not by the attention",
         "engines/fourier/density.py",
-        "partition = _field(attention_multipliers, density)",
-        "partition = _field(potential_multipliers, density)",
+        "a = attention_multipliers[k]",
+        "a = potential_multipliers[k]",
         HERE + "test_moment_hierarchy.py::test_normalized_density_follows_plain_sums",
     ),
     Mutation(
@@ -73,17 +73,17 @@ MUTATIONS = [
         HERE + "test_linear_growth.py::test_every_order_of_a_degree_grows_at_the_printed_rate",
     ),
     Mutation(
-        "the density on the circle is convolved with its mirror image",
-        "engines/fourier/convolution.py",
-        "imag_part[taps - k] = density[k].real, -density[k].imag",
-        "imag_part[taps - k] = density[k].real, density[k].imag",
+        "the density on the circle is multiplied with its mirror image",
+        "engines/fourier/transform.py",
+        "_product(a, -b, ",
+        "_product(a, b, ",
         HERE + "test_moment_hierarchy.py::test_density_satisfies_the_hierarchy",
     ),
     Mutation(
-        "the flux of softmax on the circle comes back conjugated",
+        "the flux on the circle comes back conjugated",
         "engines/fourier/density.py",
-        "complex(-factor * k * modal[k].imag, factor * k * modal[k].real)",
-        "complex(factor * k * modal[k].imag, factor * k * modal[k].real)",
+        "flux[1 - i, j] = ",
+        "flux[i, j] = ",
         HERE + "test_moment_hierarchy.py::test_normalized_density_follows_plain_sums",
     ),
     Mutation(

@@ -24,9 +24,9 @@ from meanfield.engines.rows import (
     fused,
     load,
     row_at,
-    shuffled,
     spread,
     store,
+    transposed,
 )
 
 
@@ -102,7 +102,7 @@ def _polynomials(
             number = builder.load(builder.gep(numbers, [builder.add(args[3], LONG(lane))]))
             begin = builder.shl(builder.add(number, LONG(first + part)), LONG(3))
             loaded.append(load(builder, _place(context, builder, signature, args, 0, begin)))
-        for c in reversed(_transposed(builder, loaded)):
+        for c in reversed(transposed(builder, loaded)):
             value = c if value is None else fused(builder, value, t, c)
     return value
 
@@ -114,22 +114,6 @@ def _place(context: Any, builder: Any, signature: Any, args: Any, which: int, in
 
 def _lanes(bit: int) -> Any:
     return ir.Constant(ir.VectorType(ir.IntType(1), ROW), [bool(n & bit) for n in range(ROW)])
-
-
-def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
-    """Transpose 8 x 8: exchange blocks of 4 x 4, then of 2 x 2, then of single lanes."""
-    for size in (4, 2, 1):
-        exchanged = list(rows)
-        for upper in range(ROW):
-            if upper & size:
-                continue
-            lower = upper + size
-            keep = [n if not n & size else ROW + n - size for n in range(ROW)]
-            give = [n + size if not n & size else ROW + n for n in range(ROW)]
-            exchanged[upper] = shuffled(builder, rows[upper], rows[lower], keep)
-            exchanged[lower] = shuffled(builder, rows[upper], rows[lower], give)
-        rows = exchanged
-    return rows
 
 
 values_8, values_16 = _reader(1, 1), _reader(2, 1)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from meanfield.arrays import ComplexArray, FloatArray
-from meanfield.bases.fourier import alias_free_size
 from meanfield.engines.fourier import density as kernels
 from meanfield.engines.fourier import tokens
+from meanfield.engines.fourier.transform import SPARE, roots_of_unity, transform_size
 from meanfield.engines.pairs import circle as pairs
 from meanfield.fields.circle import far_sums, heads
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from meanfield.fields.heads import HeadsInteraction
     from meanfield.fields.mean_field import Interaction, Transport
 
-_LEAST_VELOCITY_DEGREE = 64
 # Crossover at any degree, as tests/benchmarks/circle_velocity.py measures it.
 _FEW_POINTS = 100
 
@@ -31,12 +29,15 @@ head_table, heads_velocity, far_velocity = heads.head_table, heads.velocity, far
 
 def transport(interaction: Interaction, max_degree: int) -> Transport:
     """One compiled call: up to a thousand degrees NumPy's would take as long as the rest."""
+    potential, attention = interaction.potential_multipliers, interaction.attention_multipliers
+    # A quotient has all degrees.
+    degree = max_degree if attention is not None else min(len(potential) - 1, max_degree)
     return partial(
         kernels.transport,
-        interaction.potential_multipliers,
-        interaction.attention_multipliers,
+        potential,
+        np.empty(0) if attention is None else attention,
         max_degree,
-        product_sizes(max_degree),
+        product_roots(max_degree, degree),
     )
 
 
@@ -47,15 +48,16 @@ def heads_transport(interaction: HeadsInteraction, max_degree: int) -> Transport
     largest = np.array(interaction.largest)
     degree, matrix = heads.stacked(cast(Sequence[heads.CircleHead], interaction.tables))
     shape, rows = matrix.shape[:2], matrix.reshape(-1, matrix.shape[-1])
-    sizes, normalized = product_sizes(max_degree, matrix.shape[2] // 2 - 1), interaction.normalized
+    roots = _head_roots(max_degree, matrix.shape[2] // 2 - 1, interaction.normalized)
 
     def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
         density = np.asarray(density, complex)
         moments = heads.resized(density, degree).view(np.float64)
-        series = (rows @ moments).view(np.complex128).reshape(*shape, -1)
+        above, *below = (rows @ moments).view(np.complex128).reshape(*shape, -1)
+        partitions = below[0] if below else above[:0]
         return np.asarray(
             kernels.heads_transport(
-                series[0], series[-1], largest, normalized, max_degree, sizes, density
+                above, partitions, largest, max_degree, roots, density, density[0].real
             )
         )
 
@@ -65,7 +67,7 @@ def heads_transport(interaction: HeadsInteraction, max_degree: int) -> Transport
 def _balanced_transport(interaction: HeadsInteraction, max_degree: int) -> Transport:
     """Doubly stochastic heads: each has moments of its own."""
     tables = cast(Sequence[heads.CircleHead], interaction.tables)
-    sizes = product_sizes(max_degree, max(table.out_degree for table in tables))
+    roots = _head_roots(max_degree, max(table.out_degree for table in tables), True)
     largest = np.array(interaction.largest)
 
     def transport(density: ComplexArray, perturbation: bool) -> ComplexArray:
@@ -76,7 +78,9 @@ def _balanced_transport(interaction: HeadsInteraction, max_degree: int) -> Trans
         above = np.array([heads.resized(each, size - 1) for each in numerators])
         below = np.array([heads.resized(each, size - 1) for each in field.partitions])
         return np.asarray(
-            kernels.heads_transport(above, below, largest, True, max_degree, sizes, density)
+            kernels.heads_transport(
+                above, below, largest, max_degree, roots, density, density[0].real
+            )
         )
 
     return transport
@@ -96,16 +100,15 @@ def direct_sum_limit(degree: int) -> int:
     return _FEW_POINTS
 
 
-@lru_cache(maxsize=64)
-def product_sizes(max_degree: int, reach: int = 0) -> npt.NDArray[np.int64]:
-    """Sizes free of aliasing for velocities of degree 64, 128, ..., at least max_degree.
+def product_roots(max_degree: int, velocity_degree: int) -> FloatArray:
+    """Roots of unity for products without aliasing, 2N > 2K + H (`transform`)."""
+    least = max(max_degree + velocity_degree // 2 + 1, max(max_degree, velocity_degree) + SPARE)
+    return roots_of_unity(transform_size(least))
 
-    The last also resolves series up to degree `reach`, for heads may have longer ones.
-    """
-    degrees = [_LEAST_VELOCITY_DEGREE]
-    while degrees[-1] < max_degree:
-        degrees.append(2 * degrees[-1])
-    sizes = [alias_free_size(max_degree, degree) for degree in degrees]
-    if reach > degrees[-1]:
-        sizes.append(alias_free_size(reach, reach))
-    return np.array(sizes)
+
+def _head_roots(max_degree: int, reach: int, normalized: bool) -> FloatArray:
+    """Roots for heads whose series have degree `reach`; a quotient has all degrees."""
+    if not normalized:
+        return product_roots(max_degree, reach)
+    degree = max(max_degree, reach)
+    return product_roots(degree, degree)
