@@ -178,7 +178,7 @@ def _options() -> str:
 
 def _environment(triple: str, options: str) -> dict[str, str]:
     """Everything but the source and the processor on which compiled kernels depend."""
-    packages = {name: version(name) for name in ("numba", "llvmlite", "rocket-fft")}
+    packages = {name: version(name) for name in ("numba", "llvmlite")}
     # Numba looks at these two numbers.
     packages["numpy"] = ".".join(np.__version__.split(".")[:2])
     return {

@@ -37,7 +37,7 @@ from meanfield.figures.view import module_text
 HOST = "127.0.0.1"
 # Parts of these import each other in circles: two threads that load one at once, as the first page
 # and what warms up do, see half of it.
-_LOADED_FIRST = ("numba", "scipy.integrate", "scipy.linalg", "scipy.sparse", "rocket_fft")
+_LOADED_FIRST = ("numba", "scipy.integrate", "scipy.linalg", "scipy.sparse")
 # Words of a secret that nobody guesses.
 _SECRET_BYTES = 24
 # Seconds between two looks at whether the page is still there, or it is this one's turn.

@@ -28,7 +28,7 @@ from meanfield.store.run_file import check_format, file_results
 from meanfield.store.study_file import study_kind
 from meanfield.version import __version__
 
-LIBRARIES = ("numpy", "scipy", "numba", "rocket-fft", "ducc0", "pyshtools", "h5py")
+LIBRARIES = ("numpy", "scipy", "numba", "ducc0", "pyshtools", "h5py")
 """Distributions that compute, or write, what a file holds."""
 
 FACTS = ("versions", "platform", "processor", "threads", "sessions", "changes")

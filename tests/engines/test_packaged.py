@@ -127,7 +127,6 @@ UNFIT: dict[str, Callable[[], Any]] = {
     "numba": _manifest(numba="0.0"),
     "llvmlite": _manifest(llvmlite="0.0"),
     "numpy": _manifest(numpy="1.0"),
-    "rocket-fft": _manifest(**{"rocket-fft": "0.0"}),
     "python": _manifest(python="cpython-30"),
     "target": _manifest(target="riscv64-unknown-linux-gnu"),
     "options": _manifest(options="OPT=0"),
