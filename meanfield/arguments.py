@@ -272,16 +272,18 @@ def _items(value: Any) -> Sequence[Any]:
     return value
 
 
-def _item(position: int, kind: Kind, value: Any) -> Any:
-    error: type[Exception]
+def _take(
+    kind: Kind, value: Any, place: str | int, advice: Callable[[Any, Kind], str] | None = None
+) -> Any:
+    """The value as its kind takes it; an error begins with its place, or its index."""
+    error: type[Exception] = TypeError
     try:
         return kind.take(value)
     except Mismatch:
-        problem = f"must be {kind.words}, got {describe(value)}{remedy(value, kind)}."
-        error = TypeError
+        problem = f"must be {kind.words}, got {describe(value)}{(advice or remedy)(value, kind)}."
     except (TypeError, ValueError) as wrong:
-        error, problem = type(wrong), str(wrong)
-    raise error(f"[{position}] {problem}")
+        problem, error = str(wrong), ValueError if isinstance(wrong, ValueError) else TypeError
+    raise error(f"{place if isinstance(place, str) else [place]} {problem}") from None
 
 
 def _worded(kind: Kind, words: str) -> Kind:
@@ -305,7 +307,7 @@ def _sequence_of(kind: Kind) -> Kind:
     many = _many(kind)
 
     def take(value: Any) -> Any:
-        items = [_item(i, kind, item) for i, item in enumerate(_items(value))]
+        items = [_take(kind, item, i) for i, item in enumerate(_items(value))]
         return tuple(items) if isinstance(value, tuple) else items
 
     if kind.words == "anything":
@@ -322,7 +324,8 @@ def _tuple_of(kinds: list[Kind]) -> Kind:
         items = _items(value)
         if len(items) != len(kinds):
             raise Mismatch
-        return tuple(_item(i, *each) for i, each in enumerate(zip(kinds, items, strict=True)))
+        pairs = zip(kinds, items, strict=True)
+        return tuple(_take(*each, i) for i, each in enumerate(pairs))
 
     return Kind(words, take)
 
@@ -516,17 +519,12 @@ def _guarded(
         kind = kinds().get(parameter)
         if kind is None or value is named[parameter].default:
             return value
-        try:
-            return kind.take(value)
-        except Mismatch:
-            advice = remedy(value, kind, parameter)
-            if not advice and any(fits(value, each.wanted) for each in kinds().values()):
-                advice = f"; {order()}"
-            problem = f"must be {kind.words}, got {describe(value)}{advice}."
-            error: type[Exception] = TypeError
-        except (TypeError, ValueError) as wrong:
-            problem, error = str(wrong), ValueError if isinstance(wrong, ValueError) else TypeError
-        raise error(f"{name}: {parameter} {problem}") from None
+
+        def advice(value: Any, kind: Kind) -> str:
+            misplaced = any(fits(value, each.wanted) for each in kinds().values())
+            return remedy(value, kind, parameter) or (f"; {order()}" if misplaced else "")
+
+        return _take(kind, value, f"{name}: {parameter}", advice)
 
     def refuse_names(arguments: Sequence[Any], options: Mapping[str, Any]) -> None:
         missing = [each for each in named if each not in ordered[: len(arguments)]]

@@ -115,13 +115,12 @@ def stage_problems(problem: Problem) -> tuple[Problem, ...]:
 
 def differing_stages(problem: Problem, alone: Sequence[Problem]) -> tuple[Stage, ...]:
     """Stages that say only what differs from the problem."""
-
-    def differing(stage: Problem) -> dict[str, Any]:
-        values = {name: getattr(stage, name) for name in CHANGING}
-        return {name: each for name, each in values.items() if each != getattr(problem, name)}
-
-    pairs = zip(problem.stages, alone, strict=True)
-    return tuple(Stage(stage.end, **differing(own)) for stage, own in pairs)
+    stages = list[Stage]()
+    for stage, own in zip(problem.stages, alone, strict=True):
+        parts: dict[str, Any] = {name: getattr(own, name) for name in CHANGING}
+        changed = {name: part for name, part in parts.items() if part != getattr(problem, name)}
+        stages.append(Stage(stage.end, **changed))
+    return tuple(stages)
 
 
 def on_clock_of(problem: Problem, alone: Problem) -> Problem:

@@ -30,7 +30,7 @@ from meanfield.carriers.step_limits import (
     longest,
     lost_digits,
 )
-from meanfield.fields.interactions import AnyInteraction, Field, interaction_of
+from meanfield.fields.interactions import AnyInteraction, interaction_of
 from meanfield.fields.lost_digits import partition_cancels, partition_error_at
 from meanfield.fields.mean_field import Interaction, Symmetric
 from meanfield.fields.positive_sums import (
@@ -217,15 +217,13 @@ class CharacteristicsRepresentation(Representation):
     def _on(self, map_: LabelMap | None) -> CharacteristicsRepresentation | None:
         return None if map_ is None else replace(self, state=map_.state(), cells=map_.cells)
 
-    def _field(self, points: FloatArray) -> Field:
-        return self.interaction.of_points(points, self.masses)
-
     def _partition_error(self, points: FloatArray) -> float:
         """Relative error of velocities by rounding: of Z, or of the masses that make it."""
         if not partition_cancels(self.problem):
             return 0.0
         if not sums_pairs(self.problem, len(points)):
-            return partition_error_at(self._field(points), points, self.masses)
+            field_ = self.interaction.of_points(points, self.masses)
+            return partition_error_at(field_, points, self.masses)
         error = UNRESOLVED * self.tolerance
         return noise_share(self.problem, points, self.masses, self.initial, error, self.cells)
 

@@ -240,14 +240,11 @@ class Symmetry:
             sums[1][np.abs(sums[1]) < ROUNDING] = 0.0
             if self.axial:
                 sums[0, :, 1:], sums[1] = 0.0, 0.0
-                sums[0, :, 0] = np.round([1.0, self._signs])
+                signs = [split(self.space, each)[2] for each in self.maps[self._fixing]]
+                sums[0, :, 0] = np.round([1.0, np.mean(signs)])
             even, mirrored = sums[:, np.where(parities > 0, 0, 1), orders]
             self._tables[count] = (np.ascontiguousarray(even.real), mirrored)
         return self._tables[count]
-
-    @cached_property
-    def _signs(self) -> float:
-        return float(np.mean([split(self.space, each)[2] for each in self.maps[self._fixing]]))
 
     @cached_property
     def _tables(self) -> dict[int, tuple[FloatArray, ModalArray]]:

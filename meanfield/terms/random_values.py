@@ -21,7 +21,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -436,8 +436,11 @@ class _Attended:
         return float(np.square(self.head.value[0, 0])) / (2.0 * len(self.head.value))
 
     @cached_property
-    def tables(self) -> _Tables:
-        """Means, and tables (n, m) of what stands beside y_j or e_j."""
+    def tables(self) -> tuple[FloatArray, ...]:
+        """In the words of the module: w_j, m, m(y_j), n_j, z, the centre of e_j, and tables (n, m).
+
+        These are q_j = <e_j, m_j>, <z, y_j> and <e_j, m>.
+        """
         s, y, w = self.head.score, self.seen.points, self.weights(self.x)
         same = self.x is y or np.array_equal(self.x, y)
         m, z = w @ y, self.x @ s
@@ -446,17 +449,15 @@ class _Attended:
             m_y = m if same else self.weights(y) @ y
         radial = dots(m_y, y)
         centre = np.zeros_like(m) if self.sink is None else m
-        return _Tables(
-            w, m, m_y, m_y - radial[:, None] * y, z, centre,
-            q=radial - centre @ m_y.T, zy=z @ y.T, em=m @ y.T - _column(centre, m),
-        )  # fmt: skip
+        q, em = radial - centre @ m_y.T, m @ y.T - _column(centre, m)
+        return w, m, m_y, m_y - radial[:, None] * y, z, centre, q, z @ y.T, em
 
     def vectors(self) -> FloatArray:
         """Drift c at x, before it is projected."""
-        t, y = self.tables, self.seen.points
-        wq = t.w * t.q
-        u = t.w @ t.n_y + t.z * wq.sum(axis=1, keepdims=True) - (wq * t.zy) @ y
-        return np.asarray(self.factor * (u + ((t.w * t.em) @ y) @ self.head.score.T))
+        w, _, _, n_y, z, _, q, zy, em = self.tables
+        y, wq = self.seen.points, w * q
+        u = w @ n_y + z * wq.sum(axis=1, keepdims=True) - (wq * zy) @ y
+        return np.asarray(self.factor * (u + ((w * em) @ y) @ self.head.score.T))
 
     def slopes(self) -> tuple[FloatArray, FloatArray]:
         """Trace of the Jacobian J of c before it is projected, and <x, J x>.
@@ -494,20 +495,6 @@ class _Attended:
             trace -= (turns * weighted).sum(axis=(1, 2))
             trace -= np.einsum("na,nab,nb->n", m, slope, m @ g)
         return self.factor * trace, self.factor * along
-
-
-class _Tables(NamedTuple):
-    """In the words of the module: w_j, m at x, m and n at y, z, the centre of e; <e_j, m_j>, ..."""
-
-    w: FloatArray
-    m: FloatArray
-    m_y: FloatArray
-    n_y: FloatArray
-    z: FloatArray
-    centre: FloatArray
-    q: FloatArray  # <e_j, m_j>
-    zy: FloatArray  # <z, y_j>
-    em: FloatArray  # <e_j, m>
 
 
 def dots(a: FloatArray, b: FloatArray) -> FloatArray:
