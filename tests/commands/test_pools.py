@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.commands import progress, study_commands
+from meanfield.commands import study_commands
 from meanfield.commands.arguments import parser
-from meanfield.commands.main import main
 from meanfield.commands.studies import pool
 from meanfield.engines.threads import set_threads, threads
 from meanfield.store.study_file import read_result
-from meanfield.studies.executors import finished
 
 CONFIG = """\
 title = "Small"
@@ -56,35 +54,6 @@ def test_missing_cluster_is_reported(config, cli, monkeypatch):
     said = cli.refused("compare", config, "--scheduler", "nowhere")
     assert said.startswith("meanfield: no Dask scheduler at 'nowhere'")
     assert [path.name for path in config.parent.glob("*.h5")] == []
-
-
-@pytest.mark.slow
-def test_cluster_changes_nothing_though_a_worker_is_killed(
-    cluster, config, tmp_path, capfd, monkeypatch
-):
-    """Where the systems were run would show in the file, or Dask's troubles on the screen."""
-    here, there = tmp_path / "here.h5", tmp_path / "there.h5"
-    assert main(["compare", str(config), "-o", str(here), "--workers", "1"]) == 0
-    lost = []
-
-    def killing(function, tasks, executor):
-        with cluster.killer() as kill:
-            for count, done in enumerate(finished(function, tasks, executor)):
-                if count == 4:
-                    lost.append(kill())
-                yield done
-
-    monkeypatch.setattr("meanfield.studies.study.finished", killing)
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", np.inf)
-    capfd.readouterr()
-    place = ("--scheduler", cluster.address, "--quiet")
-    assert main(["compare", str(config), "-o", str(there), *place]) == 0
-    assert capfd.readouterr().err == ""
-    assert lost[0] > 0
-    np.testing.assert_array_equal(
-        read_result(there, "comparison").distances, read_result(here, "comparison").distances
-    )
-    assert read_result(there, "comparison").attributes["status"] == "completed"
 
 
 @pytest.mark.slow
