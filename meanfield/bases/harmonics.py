@@ -48,7 +48,7 @@ class SphereGrid:
 
     @cached_property
     def weights(self) -> FloatArray:
-        return np.repeat(self._rings.ring_weights, self._rings.length)
+        return self._rings.weights
 
     def to_nodal(self, coefficients: ComplexArray) -> FloatArray:
         return self._rings.values(coefficients)

@@ -177,6 +177,10 @@ def _of_density(density: Density, radius: float) -> _Groups:
         if mass.min() >= _FILLED / len(mass):
             return _whole(space, points, mass)
         return _of_points(space, points, mass, radius)
+    sizes = space.sizes_by_degree(density.coefficients)
+    # No degree takes a value further from 1 than twice its size times a single point's.
+    if 1.0 - 2.0 * sizes[1:] @ space.largest_sizes(len(sizes) - 1)[1:] >= _FILLED:
+        return _as_one(density)
     degree = grid_degree(space.dimension, density.max_degree, radius)
     if space.dimension > 1:
         radius = max(radius, _DEGREES_PER_RADIUS[space.dimension] / degree)
@@ -185,10 +189,7 @@ def _of_density(density: Density, radius: float) -> _Groups:
     mass = np.maximum(values, 0.0) * grid.weights
     total = mass.sum()
     if values.min() >= _FILLED * total:
-        # The grid of degree 1 has the same mean vector.
-        grid = space.grid(1)
-        values = grid.to_nodal(space.resize(density.coefficients, 1))
-        return _whole(space, grid.points, values * grid.weights)
+        return _as_one(density)
     mass /= total
     if space.dimension == 1:
         return _of_points(space, grid.points, mass, radius)
@@ -196,6 +197,14 @@ def _of_density(density: Density, radius: float) -> _Groups:
 
     sums, mean = node_groups(grid, mass, radius, _SPARSE * _uniform_mass(space, radius))
     return sums, neighbourhoods.directions(space, mean, sums)
+
+
+def _as_one(density: Density) -> _Groups:
+    """A density as one group: on the grid of degree 1 it has the same mean vector."""
+    space = density.manifold
+    grid = space.grid(1)
+    values = grid.to_nodal(space.resize(density.coefficients, 1))
+    return _whole(space, grid.points, values * grid.weights)
 
 
 def _whole(space: Geometry, points: FloatArray, mass: FloatArray) -> _Groups:

@@ -176,7 +176,7 @@ def entropy(measure: Density | Measure) -> float:
 @lru_cache(maxsize=1)
 def _of_density(density: Density) -> float:
     # Kept for the free energy, which asks for that of the same density.
-    degree = max(density.max_degree, _FIRST_DEGREE)
+    degree = max(density.max_degree // 2, _FIRST_DEGREE)
     coarse, _ = _quadrature(density, degree)
     while True:
         degree *= 2

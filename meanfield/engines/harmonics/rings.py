@@ -62,6 +62,10 @@ class Rings:
         return np.asarray(weights) / (4.0 * np.pi)
 
     @cached_property
+    def weights(self) -> FloatArray:
+        return np.repeat(self.ring_weights, self.length)
+
+    @cached_property
     def _longitudes(self) -> tuple[FloatArray, FloatArray]:
         phi = 2.0 * np.pi * np.arange(self.length) / self.length
         return np.cos(phi), np.sin(phi)
