@@ -272,18 +272,18 @@ def _items(value: Any) -> Sequence[Any]:
     return value
 
 
-def _take(
-    kind: Kind, value: Any, place: str | int, advice: Callable[[Any, Kind], str] | None = None
-) -> Any:
-    """The value as its kind takes it; an error begins with its place, or its index."""
-    error: type[Exception] = TypeError
+def _complaint(wrong: Exception, kind: Kind, value: Any, place: str, advice: str) -> Exception:
+    """Error of a value that its kind does not take; advice is on another kind."""
+    if isinstance(wrong, Mismatch):
+        return TypeError(f"{place} must be {kind.words}, got {describe(value)}{advice}.")
+    return (ValueError if isinstance(wrong, ValueError) else TypeError)(f"{place} {wrong}")
+
+
+def _item(position: int, kind: Kind, value: Any) -> Any:
     try:
         return kind.take(value)
-    except Mismatch:
-        problem = f"must be {kind.words}, got {describe(value)}{(advice or remedy)(value, kind)}."
     except (TypeError, ValueError) as wrong:
-        problem, error = str(wrong), ValueError if isinstance(wrong, ValueError) else TypeError
-    raise error(f"{place if isinstance(place, str) else [place]} {problem}") from None
+        raise _complaint(wrong, kind, value, f"[{position}]", remedy(value, kind)) from None
 
 
 def _worded(kind: Kind, words: str) -> Kind:
@@ -307,7 +307,7 @@ def _sequence_of(kind: Kind) -> Kind:
     many = _many(kind)
 
     def take(value: Any) -> Any:
-        items = [_take(kind, item, i) for i, item in enumerate(_items(value))]
+        items = [_item(i, kind, item) for i, item in enumerate(_items(value))]
         return tuple(items) if isinstance(value, tuple) else items
 
     if kind.words == "anything":
@@ -324,8 +324,7 @@ def _tuple_of(kinds: list[Kind]) -> Kind:
         items = _items(value)
         if len(items) != len(kinds):
             raise Mismatch
-        pairs = zip(kinds, items, strict=True)
-        return tuple(_take(*each, i) for i, each in enumerate(pairs))
+        return tuple(_item(i, *each) for i, each in enumerate(zip(kinds, items, strict=True)))
 
     return Kind(words, take)
 
@@ -519,12 +518,13 @@ def _guarded(
         kind = kinds().get(parameter)
         if kind is None or value is named[parameter].default:
             return value
-
-        def advice(value: Any, kind: Kind) -> str:
-            misplaced = any(fits(value, each.wanted) for each in kinds().values())
-            return remedy(value, kind, parameter) or (f"; {order()}" if misplaced else "")
-
-        return _take(kind, value, f"{name}: {parameter}", advice)
+        try:
+            return kind.take(value)
+        except (TypeError, ValueError) as wrong:
+            advice = remedy(value, kind, parameter)
+            if not advice and any(fits(value, each.wanted) for each in kinds().values()):
+                advice = f"; {order()}"
+            raise _complaint(wrong, kind, value, f"{name}: {parameter}", advice) from None
 
     def refuse_names(arguments: Sequence[Any], options: Mapping[str, Any]) -> None:
         missing = [each for each in named if each not in ordered[: len(arguments)]]
