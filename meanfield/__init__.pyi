@@ -70,7 +70,7 @@ from meanfield.spectrum.stability import (
     switching_thresholds,
 )
 from meanfield.stages import Stage
-from meanfield.stationary.onset import tricritical_beta
+from meanfield.stationary.branches import tricritical_beta
 from meanfield.stationary.states import StationaryState, stationary_state
 from meanfield.store.result_file import load
 from meanfield.store.sweep_file import load_sweep
@@ -78,14 +78,14 @@ from meanfield.studies.bifurcation import BifurcationDiagram, bifurcation_diagra
 from meanfield.studies.collapse_times import CollapseTimes, collapse_times
 from meanfield.studies.convergence import convergence_study
 from meanfield.studies.convergence_results import ConvergenceStudy
-from meanfield.studies.corrected_runs import CorrectedRuns
+from meanfield.studies.corrected_law import CorrectedRuns
 from meanfield.studies.ensemble import ensemble
 from meanfield.studies.ensemble_moments import ensemble_moments
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.phase import PhaseDiagram, PhasePoint, phase_diagram, phase_point
 from meanfield.studies.prediction import ClusterPrediction, predict_clusters
 from meanfield.studies.sweep_results import Sweep
-from meanfield.studies.sweeps.sweep import sweep
+from meanfield.studies.sweeps import sweep
 from meanfield.terms.attention import Attention, Head
 from meanfield.terms.fixed import FeedForward, LinearDrift
 from meanfield.terms.flows import SA, USA, Flow

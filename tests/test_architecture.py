@@ -42,7 +42,7 @@ FLOORS = [
     "runfile",
     "recording",
     "api",
-    "studies.complete studies.sweeps",
+    "studies.complete studies.sweep_plan studies.sweeps",
     "commands explore",
     "__main__",
 ]

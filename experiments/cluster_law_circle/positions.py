@@ -14,7 +14,7 @@ import numpy as np
 from meanfield.problem import Problem
 from meanfield.studies.ensemble import run_tokens
 from meanfield.studies.ensemble_results import Ensemble
-from meanfield.studies.token_prediction import predict_positions
+from meanfield.studies.prediction import predict_positions
 
 
 @dataclass(frozen=True)

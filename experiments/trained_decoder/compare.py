@@ -21,7 +21,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import meanfield as mf
 from meanfield.models.byte_pairs import BytePairs
-from meanfield.models.gguf import GGUF
+from meanfield.models.safetensors import GGUF
 
 SIGNS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
 REGEX = SIGNS + r"|\s*[\r\n]+|\s+(?!\S)|\s+"

@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn, cast
 
-from meanfield.commands.streams import say
+from meanfield.commands.progress import say
 from meanfield.errors import nearest, one_line
 from meanfield.renamed import current_name, notice
 from meanfield.version import __version__

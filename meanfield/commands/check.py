@@ -21,7 +21,7 @@ from meanfield.carriers.idle import STATIONARY, is_stationary
 from meanfield.carriers.options import FluctuationOptions, usual_degree
 from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory, largest_need, starting_need, tell_study_memory
-from meanfield.commands.streams import say
+from meanfield.commands.progress import say
 from meanfield.errors import SimulationError
 from meanfield.figures.data.saved_times import is_logarithmic
 from meanfield.finite.fluctuations import covariance_bytes, settings_of

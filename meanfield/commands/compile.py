@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanfield.arrays import FloatArray
-from meanfield.commands.progress import with_progress
-from meanfield.commands.streams import say
+from meanfield.commands.progress import say, with_progress
 
 if TYPE_CHECKING:
     from meanfield.problem import Problem

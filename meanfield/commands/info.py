@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from meanfield.commands.options import answer
-from meanfield.commands.progress import with_progress
-from meanfield.commands.streams import say
+from meanfield.commands.progress import say, with_progress
 from meanfield.models.replay import Replay
 from meanfield.results.report import Report, facts
 from meanfield.results.run_report import problem_facts, run_report

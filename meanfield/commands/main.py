@@ -22,7 +22,7 @@ from meanfield.commands.interrupts import (
     stop_listening,
 )
 from meanfield.commands.loading import leaves_on_signals
-from meanfield.commands.streams import drop, open_streams, say
+from meanfield.commands.progress import drop, open_streams, say
 from meanfield.errors import SimulationError, one_line
 from meanfield.renamed import RenamedWarning
 
@@ -35,6 +35,7 @@ _MODULES = {
     "start": ("init", "schema", "reproduce"),
     "info": ("verify",),
     "replay": ("diagnose",),
+    "predict": ("phase",),
 }
 # More of them only wait for each other.
 _THREADS_A_PROCESSOR = 16

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from meanfield.carriers import Representation, represent
 from meanfield.carriers.automatic import hands_over, largest_degree
-from meanfield.commands.streams import say
+from meanfield.commands.progress import say
 from meanfield.commands.studies import worker_count
 from meanfield.engines import limits
 from meanfield.engines.limits import available_memory

@@ -9,8 +9,7 @@ import webbrowser
 from contextlib import ExitStack
 from pathlib import Path
 
-from meanfield.commands.progress import with_progress
-from meanfield.commands.streams import say
+from meanfield.commands.progress import say, with_progress
 from meanfield.runs import Run
 from meanfield.store.result_file import load
 from meanfield.store.sweep_file import INDEX, is_sweep

@@ -1,28 +1,39 @@
-"""`meanfield predict`: how many clusters tokens will form, and where given tokens will."""
+"""`meanfield predict` and `phase`: clusters of tokens, and noise at which order sets in."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import cast
 
+import numpy as np
+
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.commands.options import answer, check_plot, problem_of
-from meanfield.commands.progress import with_progress
+from meanfield.commands.options import answer, check_plot, flow_of, kernel_of, problem_of
+from meanfield.commands.progress import say, with_progress
 from meanfield.commands.studies import check_needs_output, execute_study, pool
+from meanfield.errors import one_line
 from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.results.report import Report
-from meanfield.results.theory_reports import prediction_report
+from meanfield.results.theory_reports import phase_report, prediction_report
 from meanfield.runfile.array_files import tokens_from_file
 from meanfield.runfile.keys import located
 from meanfield.runfile.python_file import Folder
+from meanfield.spaces import manifold_of
 from meanfield.spectrum.cluster_counts import potential_variances
-from meanfield.studies.corrected_law import default_corrected_samples
-from meanfield.studies.corrected_runs import CorrectedRuns, corrected_request
+from meanfield.stationary.branches import Branch, check_narrowness
+from meanfield.stationary.continuation import ContinuationError
+from meanfield.studies.corrected_law import (
+    CorrectedRuns,
+    corrected_request,
+    default_corrected_samples,
+)
+from meanfield.studies.phase import PhaseDiagram, phase_diagram, phase_request
 from meanfield.studies.prediction import ClusterPrediction, predict_clusters
 
 # Seconds until a sign of life.
@@ -101,3 +112,95 @@ def _tokens(problem: Problem, options: argparse.Namespace) -> int | FloatArray:
             "out --tokens."
         )
     return points
+
+
+_MOST_BETAS = 10_000
+# A grid through 0 meets it up to rounding only; there the kernel is the linear one.
+_ZERO = 1e-12
+# From this degree on a branch takes longer than anyone would wait without a word.
+_LONG_DEGREE = 350
+
+
+def phase_command(options: argparse.Namespace) -> int:
+    """Noise at which order sets in, with or without a jump."""
+    betas = inverse_temperatures(options.beta)
+    if options.kernel == "linear" and len(betas) > 1:
+        raise ValueError("--kernel linear does not depend on beta: give --beta 0, not a range.")
+    problem_at = _family(options)
+    # A beta that is too large is refused before any is computed.
+    degrees = {beta: check_narrowness(problem_at(beta)) for beta in (betas[0], betas[-1])}
+    longest = max(degrees, key=lambda beta: degrees[beta])
+    check_plot(options)
+    if degrees[longest] >= _LONG_DEGREE:
+        say(f"phase: beta = {longest:g} needs {degrees[longest]} degrees: this may take minutes.")
+    if options.output is not None:
+        problems = [problem_at(beta) for beta in betas]
+        request = phase_request(problem_at, problems, betas, "phase")
+        request = replace(request, text=json.dumps(request.options.facts()))
+        try:
+            return execute_study(request, options, things="points")
+        except ContinuationError as error:
+            say(f"meanfield: {one_line(str(error))}")
+            return 1
+    check_needs_output(options, "workers", "scheduler")
+    last: list[Branch] = []
+
+    def watch(branches: Iterable[Branch]) -> Iterator[Branch]:
+        for branch in with_progress(
+            branches, len(betas), "phase", note=_beta, quiet=len(betas) == 1
+        ):
+            last[:] = [branch]
+            yield branch
+
+    try:
+        diagram = phase_diagram(problem_at, betas, progress=watch)
+    except ContinuationError as error:
+        say(f"meanfield: {one_line(str(error))}")
+        return 1
+    if options.plot:
+        _draw(diagram, last[0], options.plot)
+    answer(options, phase_report(diagram))
+    return 0
+
+
+def inverse_temperatures(numbers: Sequence[float]) -> list[float]:
+    """One beta, or those that LO HI COUNT stands for.
+
+    >>> inverse_temperatures([3.0]), inverse_temperatures([1.0, 2.0, 3.0])
+    ([3.0], [1.0, 1.5, 2.0])
+    """
+    if len(numbers) == 1:
+        return list(numbers)
+    if len(numbers) != 3:
+        raise ValueError(f"--beta takes B or LO HI COUNT, got {len(numbers)} numbers.")
+    low, high, count = numbers
+    if not low < high:
+        raise ValueError(f"--beta LO HI COUNT needs LO < HI, got {low:g} and {high:g}.")
+    if count != int(count) or not 2 <= count <= _MOST_BETAS:
+        raise ValueError(
+            f"--beta LO HI COUNT needs a whole COUNT from 2 to {_MOST_BETAS}, got {count:g}."
+        )
+    betas = np.linspace(low, high, int(count))
+    betas[np.abs(betas) < _ZERO * (high - low)] = 0.0
+    return [float(beta) for beta in betas]
+
+
+def _family(options: argparse.Namespace) -> Callable[[float], Problem]:
+    """The problem as a function of beta."""
+    manifold, flow = manifold_of(options.manifold), flow_of(options)
+    return lambda beta: Problem(manifold, kernel_of(options.kernel, beta), flow)
+
+
+def _beta(branch: Branch) -> str:
+    return f"beta = {branch.problem.zonal.kernel.beta:g}"
+
+
+def _draw(diagram: PhaseDiagram, branch: Branch, path: str) -> None:
+    if len(diagram.points) > 1:
+        from meanfield.figures.draw import save_plot
+
+        save_plot(diagram, path)
+    else:
+        from meanfield.figures.draw.bifurcation import save_bifurcation
+
+        save_bifurcation(diagram.points[0], branch, path)

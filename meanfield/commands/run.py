@@ -10,8 +10,7 @@ from contextlib import closing
 from meanfield.carriers.idle import STATIONARY, is_stationary
 from meanfield.commands.interrupts import check_interrupt, patience
 from meanfield.commands.memory import check_memory
-from meanfield.commands.progress import with_progress
-from meanfield.commands.streams import say
+from meanfield.commands.progress import say, with_progress
 from meanfield.errors import SimulationError
 from meanfield.finite.fluctuations import Moments
 from meanfield.results.run_report import event_lines

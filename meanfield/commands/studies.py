@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from meanfield.commands.options import answer, check_plot
-from meanfield.commands.progress import with_progress
-from meanfield.commands.streams import Forgiving, say
+from meanfield.commands.progress import Forgiving, say, with_progress
 from meanfield.engines.threads import threads
 from meanfield.problem import Problem
 from meanfield.results.report import Report

@@ -18,8 +18,8 @@ from meanfield.commands.memory import (
     largest_need,
 )
 from meanfield.commands.options import answer, check_plot
-from meanfield.commands.phase import inverse_temperatures
-from meanfield.commands.streams import say
+from meanfield.commands.predict import inverse_temperatures
+from meanfield.commands.progress import say
 from meanfield.commands.studies import chosen_part, execute_study, pool, study_request, with_bar
 from meanfield.papers.merging import DiagramOptions, MergingPlan, RandomHead
 from meanfield.results.study_reports import sweep_report
@@ -35,7 +35,7 @@ from meanfield.studies.ensemble import ENSEMBLE_TOLERANCE, EnsemblePlan, ensembl
 from meanfield.studies.parts import MOST_PARTS, Part
 from meanfield.studies.study import Request
 from meanfield.studies.sweep_results import Sweep
-from meanfield.studies.sweeps.sweep import collect_sweep, held, planned
+from meanfield.studies.sweeps import collect_sweep, held, planned
 from meanfield.terms.attention import Head
 
 

@@ -28,8 +28,7 @@ from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.heads import heads_interaction
 from meanfield.fields.linearised import LinearisedFlow
 from meanfield.fields.parameters import Numbers, by_heads, dependence, numbers_of
-from meanfield.finite.functionals import NAMED, WEIGHTS, Functional, finite_variation
-from meanfield.finite.influence import swept
+from meanfield.finite.influence import NAMED, WEIGHTS, Functional, finite_variation, swept
 from meanfield.finite.path import Path, Settings, Step, check_linearised, density_of, resolved
 from meanfield.problem import Problem
 from meanfield.spectrum.time_units import time_unit

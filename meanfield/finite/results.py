@@ -14,7 +14,7 @@ from meanfield.arguments import checked
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinates
 from meanfield.described import Array, StudyResult, grid_columns
-from meanfield.finite.functionals import Functional, bent, check_degrees, variation
+from meanfield.finite.influence import Functional, bent, check_degrees, variation
 from meanfield.names import VIEWS
 from meanfield.problem import Problem
 from meanfield.runs import Run

@@ -39,8 +39,7 @@ from meanfield.models.encoder import (
     split,
 )
 from meanfield.models.encoder_files import Parts, read_settings, short_repr
-from meanfield.models.gguf import GGUF
-from meanfield.models.safetensors import ArrayFile, Tensors, short
+from meanfield.models.safetensors import GGUF, ArrayFile, Tensors, short
 
 _REMEDY = "a decoder is a .gguf file, or a folder with config.json and model.safetensors"
 # Settings -> what is known of each, the first if nothing is said.

@@ -15,8 +15,7 @@ from meanfield.spectrum.time_units import paper_time_factor, papers_kappa
 from meanfield.studies.bifurcation import BifurcationDiagram
 from meanfield.studies.ensemble_results import CountLaw
 from meanfield.studies.phase import PhaseDiagram, PhasePoint, diagram_of, tricritical_of
-from meanfield.studies.prediction import ClusterPrediction
-from meanfield.studies.token_prediction import TokenPrediction
+from meanfield.studies.prediction import ClusterPrediction, TokenPrediction
 
 _ORDERS = {
     "continuous": "continuous: order grows from 0 below the critical diffusivity",

@@ -46,8 +46,14 @@ from meanfield.runfile.keys import (
     string,
     table_schema,
 )
-from meanfield.runfile.masks import frequencies_of, mask_name, mask_of_keys
-from meanfield.runfile.matrices import attention_of, matrix, vector
+from meanfield.runfile.matrices import (
+    attention_of,
+    frequencies_of,
+    mask_name,
+    mask_of_keys,
+    matrix,
+    vector,
+)
 from meanfield.runfile.python_file import (
     Folder,
     file_function,

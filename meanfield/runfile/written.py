@@ -39,7 +39,7 @@ from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import TERMS, Problem
 from meanfield.problem_facts import problem_attributes
 from meanfield.runfile.document import stored_document
-from meanfield.runfile.masks import written_frequencies, written_mask
+from meanfield.runfile.matrices import written_frequencies, written_mask
 from meanfield.runfile.problems import staged_problem, without_files
 from meanfield.runfile.python_file import Folder
 from meanfield.runfile.sections import (

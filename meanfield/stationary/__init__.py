@@ -1,9 +1,8 @@
 """Stationary states of the noisy equation: what they are, and which of them are stable."""
 
 from meanfield.stationary.branches import Branch, SpecialPoint, primary_branch
-from meanfield.stationary.linearised import leading_growth_rates
 from meanfield.stationary.self_consistency import SelfConsistency, polyhedral
-from meanfield.stationary.stability import GrowthRate
+from meanfield.stationary.stability import GrowthRate, leading_growth_rates
 from meanfield.stationary.states import StationaryState, stationary_state
 from meanfield.stationary.symmetry import Symmetry, axisymmetric
 

@@ -20,13 +20,12 @@ from meanfield.names import VIEWS
 from meanfield.problem import Problem
 from meanfield.spaces.configurations import POLYHEDRA
 from meanfield.spaces.manifold import Manifold
-from meanfield.stationary.linearised import leading_growth_rates
 from meanfield.stationary.self_consistency import (
     SelfConsistency,
     polyhedral_density,
     stationary_polyhedral,
 )
-from meanfield.stationary.stability import GrowthRate, stationary_growth_rates
+from meanfield.stationary.stability import GrowthRate, leading_growth_rates, stationary_growth_rates
 from meanfield.stationary.symmetry import (
     Symmetry,
     axisymmetric,

@@ -30,8 +30,14 @@ from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.coordinates import Coordinates, coordinates
 from meanfield.carriers.options import MOMENTS_DEGREE
 from meanfield.engines.threads import one_blas_thread
-from meanfield.finite.functionals import Functional, check_degrees, function_of, variation
-from meanfield.finite.influence import Sweep, swept
+from meanfield.finite.influence import (
+    Functional,
+    Sweep,
+    check_degrees,
+    function_of,
+    swept,
+    variation,
+)
 from meanfield.finite.path import Path, Settings, resolved
 from meanfield.finite.results import moments_of_coordinates
 from meanfield.problem import Problem

@@ -26,9 +26,15 @@ from meanfield.files import OutputError
 from meanfield.problem import Problem
 from meanfield.problem_facts import problem_attributes
 from meanfield.spaces import named_space
-from meanfield.stationary.bordered import ContinuationError
-from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_branch
-from meanfield.stationary.onset import branch_direction, tricritical_beta
+from meanfield.stationary.branches import (
+    Branch,
+    Kind,
+    SpecialPoint,
+    branch_direction,
+    primary_branch,
+    tricritical_beta,
+)
+from meanfield.stationary.continuation import ContinuationError
 from meanfield.studies.study import ArrayStudy, Execution, Request, Runs
 from meanfield.terms.flows import Flow
 from meanfield.terms.kernels import exponential, linear

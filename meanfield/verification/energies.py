@@ -24,14 +24,20 @@ from meanfield.measures import Measure
 from meanfield.observables.energies import energy_note, energy_unit, interaction_energy
 from meanfield.problem import Problem
 from meanfield.runs import Run
-from meanfield.verification.checked_run import ROUNDING, CheckedRun
+from meanfield.verification.checked_run import (
+    ROUNDING,
+    Check,
+    CheckedRun,
+    NotApplicable,
+    check,
+    measured,
+)
 from meanfield.verification.motions import (
     largest_speed,
     mean_distances,
     mean_inverse_partition,
     power_rates,
 )
-from meanfield.verification.result import Check, NotApplicable, check, measured
 
 # Points on the sphere whose distances take a millisecond or so.
 _FEW_POINTS = 64

@@ -18,8 +18,14 @@ from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import Problem
 from meanfield.simulation import Evolution, evolve
 from meanfield.snapshot import Checkpoint, Snapshot
-from meanfield.verification.checked_run import CheckedRun, spread_over
-from meanfield.verification.result import Check, NotApplicable, check, measured
+from meanfield.verification.checked_run import (
+    Check,
+    CheckedRun,
+    NotApplicable,
+    check,
+    measured,
+    spread_over,
+)
 
 # Right-hand sides times operations of each, of all intervals: some seconds.
 _WORK = 5e8

@@ -22,8 +22,14 @@ from meanfield.measures import Measure
 from meanfield.papers.contraction import contraction_rates
 from meanfield.problem import Problem
 from meanfield.runs import Run
-from meanfield.verification.checked_run import ROUNDING, CheckedRun
-from meanfield.verification.result import Check, NotApplicable, check, measured
+from meanfield.verification.checked_run import (
+    ROUNDING,
+    Check,
+    CheckedRun,
+    NotApplicable,
+    check,
+    measured,
+)
 
 _TURN = 2.0 * np.pi
 

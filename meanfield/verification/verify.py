@@ -9,15 +9,14 @@ from meanfield.arguments import checked
 from meanfield.progress import followed
 from meanfield.runs import Run
 from meanfield.store.result_file import load
-from meanfield.verification import energies, integrated, motions, resolution, states
-from meanfield.verification.checked_run import CheckedRun
-from meanfield.verification.result import Check, Verification
+from meanfield.verification import energies, integrated, motions, states
+from meanfield.verification.checked_run import Check, CheckedRun, Verification
 
 CHECKS: tuple[Callable[[CheckedRun], Check], ...] = (
-    resolution.complete,
-    resolution.unchanged,
-    resolution.facts,
-    resolution.rates,
+    states.complete,
+    states.unchanged,
+    states.facts,
+    states.rates,
     states.times,
     states.finite,
     states.masses,
@@ -36,9 +35,9 @@ CHECKS: tuple[Callable[[CheckedRun], Check], ...] = (
     energies.path,
     energies.action,
     states.symmetry,
-    resolution.tails,
-    resolution.cells,
-    resolution.degrees,
+    states.tails,
+    states.cells,
+    states.degrees,
     integrated.integrated,
 )
 """Checks of every run, in their order."""
@@ -102,8 +101,8 @@ def verify(
 
 def _checks(run: Run, path: str | os.PathLike[str] | None) -> Iterator[Check]:
     if path is not None:
-        yield resolution.sealed(path)
+        yield states.sealed(path)
     checked_run = CheckedRun(run)
     for check in CHECKS:
         yield check(checked_run)
-    yield from resolution.fluctuation_checks(checked_run)
+    yield from states.fluctuation_checks(checked_run)

@@ -5,8 +5,8 @@ import pytest
 from scipy.ndimage import distance_transform_edt
 
 import meanfield as mf
+from meanfield.studies.sweep_plan import wanted
 from meanfield.studies.sweep_results import last_value
-from meanfield.studies.sweeps.plan import wanted
 
 CONFIG = """\
 problem = { manifold = "circle", beta = 1.0 }
@@ -118,7 +118,7 @@ def test_resumed_choice_is_that_of_one_sweep(config, tmp_path, cli, monkeypatch)
         return last_value(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr("meanfield.studies.sweeps.plan.last_value", interrupted)
+        patch.setattr("meanfield.studies.sweep_plan.last_value", interrupted)
         cli.refused(*words, "-o", tmp_path / "two", status=130)
     assert sum(m.status == "completed" for m in mf.load_sweep(tmp_path / "two").members) >= 19
     cli(*words, "-o", tmp_path / "two", "--resume")

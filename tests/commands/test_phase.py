@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.commands import phase
-from meanfield.commands.phase import inverse_temperatures
+from meanfield.commands import predict
+from meanfield.commands.predict import inverse_temperatures
 from meanfield.problem import Problem
-from meanfield.stationary.bordered import ContinuationError
+from meanfield.stationary.continuation import ContinuationError
 from meanfield.studies.phase import PhaseDiagram, PhasePoint
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -45,7 +45,7 @@ def study(monkeypatch):
         about = (first.manifold.name, first.kernel.name, first.flow.normalized, 2.0)
         return PhaseDiagram(*about, tuple(points))
 
-    monkeypatch.setattr(phase, "phase_diagram", diagram)
+    monkeypatch.setattr(predict, "phase_diagram", diagram)
     return calls
 
 
@@ -145,7 +145,7 @@ def test_branch_that_cannot_be_followed_is_one_line(cli, monkeypatch):
     def lost(*_, **__):
         raise ContinuationError("lost at D = 0.1\nafter 7 points")
 
-    monkeypatch.setattr(phase, "phase_diagram", lost)
+    monkeypatch.setattr(predict, "phase_diagram", lost)
     said = cli.refused("phase", "--manifold", "circle", FLOW, "--beta", 3, status=1)
     assert said == "meanfield: lost at D = 0.1 after 7 points\n"
 
@@ -182,6 +182,6 @@ def test_commands_page_has_the_keys_of_phase_json(study):
     named = {key for cell in cells for key in cell.split("`")[1::2]}
     family = lambda beta: Problem(mf.Circle(), mf.exponential(beta), normalization="none")  # noqa: E731
     reports = [
-        phase.phase_report(phase.phase_diagram(family, betas)) for betas in ([1.0], [1.0, 3.0])
+        predict.phase_report(predict.phase_diagram(family, betas)) for betas in ([1.0], [1.0, 3.0])
     ]
     assert named == {key for report in reports for key in report.data}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from meanfield.commands.main import main
-from meanfield.commands.streams import Forgiving
+from meanfield.commands.progress import Forgiving
 from meanfield.store.run_file import load
 
 CONFIG = """\

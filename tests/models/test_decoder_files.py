@@ -11,7 +11,7 @@ import pytest
 import meanfield as mf
 from meanfield.engines import limits
 from meanfield.models.byte_pairs import RULES, BytePairs, cut
-from meanfield.models.gguf import GGUF
+from meanfield.models.safetensors import GGUF
 from tests.models import decoders
 from tests.models.decoders import (
     MERGES,

@@ -8,9 +8,9 @@ from parameters import refused
 import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.papers.merging import MergingPlan
+from meanfield.studies import sweep_plan as plan
 from meanfield.studies.convergence import Comparison
 from meanfield.studies.ensemble import EnsemblePlan
-from meanfield.studies.sweeps import plan
 
 CONFIG = """\
 problem = { manifold = "circle", beta = 5.0, normalization = "none" }

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from meanfield.stationary.bordered import FARTHEST, ContinuationError, System, first_point
+from meanfield.stationary.continuation import FARTHEST, ContinuationError, System, first_point
 
 CIRCLE = System(
     lambda x, p: x**2 + p**2 - 1.0, lambda x, p: 2.0 * x[:, None], lambda x, p: np.array([2.0 * p])

@@ -9,9 +9,8 @@ from scipy.special import ive
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.stationary.bordered import ContinuationError
 from meanfield.stationary.branches import Branch, primary_branch
-from meanfield.stationary.continuation import Pace
+from meanfield.stationary.continuation import ContinuationError, Pace
 from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.stability import stationary_growth_rates
 from meanfield.stationary.states import stationary_state

@@ -8,8 +8,15 @@ import pytest
 from parameters import refused, together
 
 from meanfield.arrays import FloatArray
-from meanfield.stationary.bordered import ContinuationError, CurvePoint, System, first_point
-from meanfield.stationary.continuation import Curve, Pace, follow
+from meanfield.stationary.continuation import (
+    ContinuationError,
+    Curve,
+    CurvePoint,
+    Pace,
+    System,
+    first_point,
+    follow,
+)
 
 # What is located lies on the curve and on the zero of its test, to rounding of numbers of size 1.
 ROUNDING = 1e-12

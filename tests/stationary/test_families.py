@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.stationary.bordered import CurvePoint
-from meanfield.stationary.continuation import Family
+from meanfield.stationary.continuation import CurvePoint, Family
 from meanfield.stationary.symmetry import stationary_symmetry
 
 FLOWS = [mf.Flow("none", diffusivity=0.08), mf.Flow(normalized=True, strength=2.0, diffusivity=0.3)]

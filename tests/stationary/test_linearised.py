@@ -10,8 +10,8 @@ from parameters import refused, together
 import meanfield as mf
 from meanfield.bases.coordinates import coordinates
 from meanfield.carriers.density import density as density_representation
-from meanfield.stationary import linearised as module
-from meanfield.stationary.linearised import leading_growth_rates, linearised
+from meanfield.stationary import stability as module
+from meanfield.stationary.stability import leading_growth_rates, linearised
 from meanfield.stationary.states import stationary_state
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()

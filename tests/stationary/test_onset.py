@@ -10,8 +10,7 @@ from scipy.special import ive
 
 import meanfield as mf
 from meanfield.spectrum.stability import critical_degree
-from meanfield.stationary.branches import primary_branch
-from meanfield.stationary.onset import branch_direction, tricritical_beta
+from meanfield.stationary.branches import branch_direction, primary_branch, tricritical_beta
 
 REPULSIVE = mf.Flow("none", strength=-1.0)
 

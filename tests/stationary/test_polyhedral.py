@@ -12,8 +12,8 @@ import meanfield as mf
 from meanfield.bases.coordinates import coordinates
 from meanfield.carriers.density import density as density_representation
 from meanfield.spaces.configurations import GOLDEN, POLYHEDRA, rotation_group
-from meanfield.stationary.linearised import leading_growth_rates, linearised
 from meanfield.stationary.self_consistency import polyhedral, polyhedral_basis, spiral
+from meanfield.stationary.stability import leading_growth_rates, linearised
 from meanfield.stationary.states import stationary_state
 
 SPHERE = mf.Sphere()

@@ -8,8 +8,7 @@ from parameters import refused
 
 import meanfield as mf
 from meanfield.stationary import stability
-from meanfield.stationary.linearised import leading_growth_rates
-from meanfield.stationary.stability import stationary_growth_rates
+from meanfield.stationary.stability import leading_growth_rates, stationary_growth_rates
 from meanfield.stationary.states import StationaryState, stationary_state
 
 FLOWS = [mf.USA, mf.SA]

@@ -10,9 +10,8 @@ from parameters import refused, together
 from scipy.special import ive
 
 import meanfield as mf
-from meanfield.stationary.bordered import ContinuationError
-from meanfield.stationary.branches import primary_branch
-from meanfield.stationary.onset import branch_direction, tricritical_beta
+from meanfield.stationary.branches import branch_direction, primary_branch, tricritical_beta
+from meanfield.stationary.continuation import ContinuationError
 from meanfield.studies.phase import onset, phase_diagram, phase_point
 
 REPULSIVE = mf.Flow("none", strength=-1.0)

@@ -7,8 +7,7 @@ from parameters import each, refused
 import meanfield as mf
 from meanfield.problem import Problem
 from meanfield.spaces.maxima import maxima
-from meanfield.studies.prediction import predict_clusters
-from meanfield.studies.token_prediction import TokenPrediction, predict_positions
+from meanfield.studies.prediction import TokenPrediction, predict_clusters, predict_positions
 
 RNG = np.random.default_rng(5)
 

@@ -6,7 +6,7 @@ from parameters import refused
 from scipy.integrate import quad
 
 import meanfield as mf
-from meanfield.runfile.masks import FREQUENCIES
+from meanfield.runfile.matrices import FREQUENCIES
 
 LAWS = [law(0.3, 0.2) for law in FREQUENCIES.values()]
 

@@ -45,10 +45,9 @@ from meanfield.spectrum.stability import (
     switching_threshold,
     switching_thresholds,
 )
-from meanfield.studies.corrected_runs import CorrectedRuns
+from meanfield.studies.corrected_law import CorrectedRuns
 from meanfield.studies.ensemble_results import CountLaw
-from meanfield.studies.prediction import ClusterPrediction
-from meanfield.studies.token_prediction import TokenPrediction
+from meanfield.studies.prediction import ClusterPrediction, TokenPrediction
 
 _ANGLES, _PIXELS = 2000, 900
 # Tokens above this many are left out on the sphere.

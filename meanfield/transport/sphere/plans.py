@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.engines.compiled import njit
-from meanfield.transport.sphere.cells import Cells
+from meanfield.transport.sphere.partition import Cells
 from meanfield.transport.sphere.search import Sites, nearest, pair_cost
 
 _CANDIDATES = 6

@@ -10,7 +10,7 @@ The cost C of moving a unit of mass is a function of the chord s = |x - y|:
     geodesic  C_1 = 2 arcsin(s / 2),  C_2 = (2 arcsin(s / 2))^2.
 
 All four are increasing and convex in s, hence convex in (x, y) jointly: the lower bounds of
-`levels` rest on that.
+`wasserstein` rest on that.
 """
 
 from __future__ import annotations

@@ -5,9 +5,10 @@ import pytest
 
 import meanfield as mf
 from meanfield.transport.sphere import partition
-from meanfield.transport.sphere.cells import (
+from meanfield.transport.sphere.partition import (
     DEPTH,
     TOTAL,
+    density_cells,
     face_points,
     grouped,
     integer_masses,
@@ -15,7 +16,6 @@ from meanfield.transport.sphere.cells import (
     level_starts,
     token_cells,
 )
-from meanfield.transport.sphere.partition import density_cells
 
 SPHERE = mf.Sphere()
 

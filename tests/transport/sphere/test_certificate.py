@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from parameters import each
 
-from meanfield.transport.sphere.cells import Cells
-from meanfield.transport.sphere.levels import upper_bound
+from meanfield.transport.sphere.partition import Cells
 from meanfield.transport.sphere.plans import Plan
+from meanfield.transport.sphere.wasserstein import upper_bound
 
 # A tail on one side: the mean angle is not that of the barycentre.
 SKEWED = (np.array([0.0, 1.0]), np.array([0.9, 0.1]))

@@ -5,12 +5,12 @@ import pytest
 from parameters import each
 
 import meanfield as mf
-from meanfield.transport.sphere.cells import grouped, integer_masses, level_starts
-from meanfield.transport.sphere.cells import token_cells as cells_of
-from meanfield.transport.sphere.levels import _tangents
+from meanfield.transport.sphere.partition import grouped, integer_masses, level_starts
+from meanfield.transport.sphere.partition import token_cells as cells_of
 from meanfield.transport.sphere.plans import pair_costs, sites
 from meanfield.transport.sphere.search import nearest
 from meanfield.transport.sphere.tangents import Tangents, _bound, transform
+from meanfield.transport.sphere.wasserstein import _tangents
 
 SPHERE = mf.Sphere()
 CASES = [(geodesic, p) for geodesic in (True, False) for p in (1, 2)]

@@ -11,9 +11,8 @@ from meanfield.measures import Density, Measure
 from meanfield.transport.bracket import Bracket
 from meanfield.transport.sphere import partition
 from meanfield.transport.sphere import wasserstein as module
-from meanfield.transport.sphere.cells import Cells
-from meanfield.transport.sphere.levels import bracket
-from meanfield.transport.sphere.wasserstein import sample_floor, wasserstein_sphere
+from meanfield.transport.sphere.partition import Cells
+from meanfield.transport.sphere.wasserstein import bracket, sample_floor, wasserstein_sphere
 
 SPHERE = mf.Sphere()
 UNIFORM = Density(SPHERE, np.array([1.0 + 0.0j]))

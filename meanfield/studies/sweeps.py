@@ -39,8 +39,8 @@ from meanfield.store.sweep_file import (
 from meanfield.studies.complete import python_call, run_missing, study_pool
 from meanfield.studies.parts import Part, missing_parts, parts_in
 from meanfield.studies.study import Execution, Request, Runs
+from meanfield.studies.sweep_plan import SweepPlan, Task, adaptive_plan, digest_of
 from meanfield.studies.sweep_results import Member, Parameter, Sweep, value_words
-from meanfield.studies.sweeps.plan import SweepPlan, Task, adaptive_plan, digest_of
 from meanfield.terms.kernels import KERNELS
 
 _MADE = b"# Made by mf.sweep\n"

@@ -1,1 +1,0 @@
-"""Sweeps: a run file over a product of values, each member a run file of its own in one folder."""
