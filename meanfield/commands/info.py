@@ -107,10 +107,7 @@ def _read(path: str) -> tuple[Report, dict[str, Any], str]:
 
 
 def provenance_report(attributes: Mapping[str, Any], digest: str) -> Report:
-    """Where a file comes from: what an older one does not know is left out, or null.
-
-    attributes: attributes of the file; digest: hash of the results that it holds.
-    """
+    """Where a file comes from: what an older one does not know is left out, or null."""
     names = ("created", "versions", "platform", "processor", "threads", "seed")
     lines: dict[str, Any] = {name: attributes.get(name) for name in names}
     if lines["versions"] is None and "meanfield_version" in attributes:

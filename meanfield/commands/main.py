@@ -15,12 +15,7 @@ from contextlib import ExitStack, nullcontext
 from typing import Any, cast
 
 from meanfield.commands.arguments import as_help, parser
-from meanfield.commands.interrupts import (
-    interrupt_requested,
-    listen,
-    stop_after,
-    stop_listening,
-)
+from meanfield.commands.interrupts import interrupt_requested, listen, stop_after, stop_listening
 from meanfield.commands.loading import leaves_on_signals
 from meanfield.commands.progress import drop, open_streams, say
 from meanfield.errors import SimulationError, one_line

@@ -188,7 +188,6 @@ def _number(name: str, text: str) -> float | int:
 def explored(setting: Setting, check: Check, runs: int | None = None) -> Iterator[Message]:
     """Everything that a page shows of a setting, message by message.
 
-    setting: where the sliders stand.
     check: called before each right-hand side and each chunk of a sample; what it raises ends it
     all.
     runs: short runs for the second law; by default as many as for `predict_clusters`.

@@ -158,9 +158,6 @@ def observe(
 ) -> dict[str, FloatArray]:
     """Evaluate observables and those that are always stored.
 
-    - problem, measure, moments: what is observed, and the problem that it is a state of.
-    - observables (as `chosen_observables` takes them): which.
-    - time, step: when, for errors.
     - known: observables of ours, of one number, that need not be computed.
 
     SimulationError if a function of the user's own fails, or answers with anything but numbers.

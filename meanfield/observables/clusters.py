@@ -113,7 +113,6 @@ def grid_size(dimension: int, degree: int) -> int:
 def clusters(measure: Density | Measure, beta: float, *, tokens: int | None = None) -> Clusters:
     """Clusters of a measure.
 
-    measure: tokens, weighted points, or a density (looked at on a grid).
     beta: inverse temperature of the kernel; sets the radius.
     tokens: number of tokens that weighted points stand for; a cluster has `least_tokens` of them.
 

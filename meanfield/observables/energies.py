@@ -50,8 +50,6 @@ def interaction_energy(
     told in `head_energies`. Fixed fields grad U add int U dmu / strength in the same unit where the
     sum is what climbs; elsewhere they leave NaN, and `energy_note` says why.
 
-    problem: manifold and kernel are used.
-    moments: moments up to at least the kernel's degree.
     measure: that has these moments; doubly stochastic attention and fixed fields need it.
 
     >>> import meanfield as mf
@@ -206,10 +204,6 @@ def free_energy(problem: Problem, measure: Density | Measure, moments: ModalArra
     Without normalisation the equation is its gradient flow, dF/dt = -int |D grad log f - v|^2 dmu,
     so that F never increases. NaN for a normalised flow, for which none is known (but for the
     linear kernel, where Z = 1), and with diffusion for points, which have no entropy.
-
-    problem: kernel, strength and diffusivity D are used; W is the scaled potential.
-    measure: for its entropy.
-    moments: its moments up to at least the kernel's degree.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.3))

@@ -21,9 +21,6 @@ def peaks(problem: Problem, moments: ModalArray) -> float:
     rounding. Heads with matrices have no potential: it is then that of a kernel as sharp as the
     sharpest. Moments below `MOMENT_NOISE` are the rounding of sums of N terms, and count as 0.
 
-    problem: manifold, kernel and flow are used; moments: moments up to at least the kernel's
-    degree.
-
     Returns 0 where the potential is constant: of the uniform measure. NaN where no series is known.
 
     A nearly uniform density has no cluster yet, and four peaks:

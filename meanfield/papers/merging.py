@@ -30,12 +30,7 @@ from meanfield.arrays import FloatArray
 from meanfield.described import StudyResult, array, attribute, grid_columns, plot_method
 from meanfield.engines.threads import map_chunks, one_blas_thread
 from meanfield.errors import SimulationError
-from meanfield.fields.blocks import (
-    attention_output,
-    replicas_at_once,
-    tangential,
-    unit_vectors,
-)
+from meanfield.fields.blocks import attention_output, replicas_at_once, tangential, unit_vectors
 from meanfield.schemes.replicas import Numbers, replicas_at
 from meanfield.studies.study import (
     Execution,

@@ -40,9 +40,6 @@ def read_array(
 ) -> npt.NDArray[Any]:
     """Real numbers of a file, at least one.
 
-    label: what errors begin with: the key that names the file.
-    path: the file.
-    what: what its numbers are, in the plural.
     name: of an array in a .npz file; without one the file is a .npy file.
     most: more numbers are not read.
     """

@@ -57,12 +57,7 @@ from meanfield.runfile.python_file import (
     permitted_file,
     without_code,
 )
-from meanfield.runfile.sections import (
-    INITIAL,
-    PART_KEYS,
-    PROBLEM_KEYS,
-    PROFILE_KEYS,
-)
+from meanfield.runfile.sections import INITIAL, PART_KEYS, PROBLEM_KEYS, PROFILE_KEYS
 from meanfield.simulation import Stop, timing
 from meanfield.spectrum.time_units import TIME_UNITS
 from meanfield.studies.convergence import METRICS, StudyOptions
@@ -196,7 +191,6 @@ def load_config(
 ) -> Config:
     """Read, override and validate a run file.
 
-    - path: TOML file.
     - overrides: "section.key=value": see `meanfield.runfile.document`.
     - output: wins over [output] path; relative to the working directory, while paths inside a run
       file are relative to that file.
@@ -381,11 +375,9 @@ def check_continues(
 ) -> None:
     """Refuse to continue a result of another run file.
 
-    - label: what errors begin with.
     - tables, idle: what is asked for now, as the document of a run file, and its keys that cannot
       act.
     - stored: attributes of the result, which hold the run file that it was made from.
-    - path: where the result is, for the error.
     - free: section -> keys that may differ; None frees the whole section. The title is free, and so
       are keys that cannot act, which older run files may have. Keys that were left out have their
       defaults.

@@ -111,8 +111,6 @@ def override(
 ) -> None:
     """Apply some "section.key=value" to a document, in place.
 
-    tables: the document.
-    arguments: what --set was given, in this order.
     sections: sections of run files -> keys that they may have; none of lists of sections.
 
     >>> tables = {"time": {"end": 1.0, "save": 3}}

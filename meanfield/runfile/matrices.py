@@ -168,11 +168,6 @@ def attention_of(
 ) -> Attention:
     """Attention of tokens in R^d, of heads that `read_heads` gave, its matrices checked.
 
-    label: what errors begin with: "run.toml: [[heads]]".
-    heads: keys of each.
-    d: dimension of the tokens' vectors.
-    normalization, beta, **options: as `Attention` takes them.
-
     >>> attention_of("[[heads]]", [{"value": [1, -1]}], 2, "softmax", 4.0)
     Attention([Head(value=(1.0, -1.0))], beta=4.0)
     """

@@ -9,12 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from meanfield.observables import (
-    OBSERVABLES,
-    Observable,
-    chosen_observables,
-    observable,
-)
+from meanfield.observables import OBSERVABLES, Observable, chosen_observables, observable
 from meanfield.runfile.keys import ConfigError, format_value, kind, list_of, located, one_of, string
 from meanfield.runfile.python_file import Folder, file_function
 from meanfield.store.locks import holds_results
@@ -87,8 +82,6 @@ def _observables(
 def check_path(named: str, path: Path, inputs: Sequence[Path]) -> None:
     """Check where an output goes, as far as that is possible without writing.
 
-    named: how the user named it, for the error.
-    path: where it goes.
     inputs: files that the run reads: none may be the output.
     """
     try:

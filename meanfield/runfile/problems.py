@@ -70,9 +70,7 @@ def without_files(
     What was run stays known when the files are gone. Files that hold one matrix for each layer make
     each layer a stage.
 
-    where: what errors begin with: "run.toml: ", or nothing.
     folder: where files of matrices are; None reads none.
-    tables: what TOML gave.
     """
     files = MatrixFiles(folder, _is_layered(where, tables))
     whole = _without_files(where, tables, files)
@@ -176,12 +174,7 @@ def _read_stages(where: str, stages: Any) -> list[dict[str, Any]]:
 
 
 def read_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Problem:
-    """Problem of a document without files of matrices, its initial measure built and checked.
-
-    where: what errors begin with: "run.toml: ".
-    folder: paths inside the run file are relative to it.
-    tables: the document, as `without_files` gives it.
-    """
+    """Problem of a document without files of matrices, its initial measure built and checked."""
     bare = staged_problem(where, folder, tables)
     section = f"{where}[initial]"
     with located(section):

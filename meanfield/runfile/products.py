@@ -44,7 +44,6 @@ def parameters_of(
 ) -> tuple[Parameter, ...]:
     """Parameters of some "section.key=values".
 
-    arguments: what --over was given, in this order.
     sections: sections of run files -> keys that they may have.
     fixed: what --set was given: none of these keys may be among them.
 

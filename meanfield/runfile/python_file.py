@@ -58,12 +58,7 @@ def _tell(path: Path, place: Path, content: bytes) -> None:
 
 
 def file_function(label: str, folder: Folder, reference: str) -> FileFunction:
-    """Function `name` of a Python file, given as "file.py:name", once the file was executed.
-
-    label: what errors begin with: the key that names it.
-    folder: where the file lies.
-    reference: "file.py:name".
-    """
+    """Function `name` of a Python file, given as "file.py:name", once the file was executed."""
     path, name = permitted_file(label, folder, reference)
     function = _announced(FileFunction, label, path, name)
     if not callable(_loaded(function)):

@@ -24,11 +24,7 @@ from meanfield.laws.initial import (
 )
 from meanfield.laws.own import from_function
 from meanfield.problem import Problem
-from meanfield.runfile.array_files import (
-    last_state_of_run,
-    tokens_from_file,
-    values_from_file,
-)
+from meanfield.runfile.array_files import last_state_of_run, tokens_from_file, values_from_file
 from meanfield.runfile.document import USUAL_LAW
 from meanfield.runfile.keys import (
     HEADS,

@@ -42,10 +42,7 @@ from meanfield.runfile.document import stored_document
 from meanfield.runfile.matrices import written_frequencies, written_mask
 from meanfield.runfile.problems import staged_problem, without_files
 from meanfield.runfile.python_file import Folder
-from meanfield.runfile.sections import (
-    INITIAL_FROM_FILES,
-    initial_law,
-)
+from meanfield.runfile.sections import INITIAL_FROM_FILES, initial_law
 from meanfield.runs import Run
 from meanfield.spaces import Manifold
 from meanfield.stages import Stage

@@ -77,8 +77,6 @@ def mean_points(
 ) -> FloatArray:
     """Mean point of each group, the direction of sum_j mass_j x_j; of rings on one meridian.
 
-    group (n,): group of each point, 0 to count - 1.
-
     Returns points, one a group; NaN where the mean vector is shorter than 1e-9 of the mass.
     """
     if space.has_rings:

@@ -289,8 +289,6 @@ def branch_direction(problem: Problem) -> float:
     Negative: order sets in continuously. Positive: with a jump. Infinite: with a jump too, since
     the branch leaves linearly in eps, as it does for even degrees on the sphere.
 
-    problem: its diffusivity and its initial measure are not used.
-
     Returns: dimensionless; eps is the moment of the critical degree in the normalised basis,
     sqrt(d) times the order parameter for degree 1. ValueError if nothing grows, or if a normalised
     flow has a kernel that is not built in. If the critical degree is an odd one above 1 on the

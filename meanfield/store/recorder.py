@@ -55,13 +55,9 @@ def record(
 
     - output: the run file, as it was when the run began. With `resume` it exists and is continued,
       else it is made anew; an earlier result stays until this run has a row beyond its start.
-    - stream: what `trajectory` yields.
-    - attributes: attributes of the file.
-    - growth_rates: growth rates of the uniform state.
     - observe: snapshot -> observables.
     - keep_state: "all", "last" or "none": which states are kept. "last" keeps one only, whatever
       the file held: that of its last row, also while the run goes on.
-    - resume: continue the file.
     - events: how many of the file's events stay: those before the checkpoint it is continued from.
     - reached: time of the last row of a file that is continued.
     - spent: where the time goes; stored in the file, as far as known when the file is written.

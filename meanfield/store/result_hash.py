@@ -50,7 +50,6 @@ def result_hash(results: Mapping[str, Any]) -> str:
 def run_results(time: Any, moments: Any, observables: Mapping[str, Any]) -> dict[str, Any]:
     """Arrays of a run that its hash covers: time, moments and observables.
 
-    time, moments: of `n_saves` rows.
     observables: by name. Those with several columns are read as a whole.
     """
     named = {f"observables/{name}": _unpadded(values) for name, values in observables.items()}

@@ -345,9 +345,7 @@ def density_reference(
 ) -> Reference:
     """Density run from the problem's initial density.
 
-    problem: its initial law is a density.
     times: scaled times, increasing; 0 is put in front if it is not there.
-    tolerance, max_degree: as in `Options`.
 
     >>> import meanfield as mf
     >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
@@ -394,12 +392,6 @@ def system_distances(
     step: float | None = None,
 ) -> FloatArray:
     """Run one particle system and measure its distance to the density at every reference time.
-
-    problem: the law of the tokens is that of the reference.
-    reference: what it is compared with.
-    tokens, rng: how many, and all random numbers of this system.
-    metric: which distance: a name in `METRICS`.
-    tolerance, step: of the time step; the step itself for noisy tokens, scaled time.
 
     Returns (n_times, 2): distance, and the width of the interval in which it is known to lie: 0
     where it is exact.

@@ -144,12 +144,7 @@ def corrected_clusters(
     seed: int,
     executor: Executor | None = None,
 ) -> Iterator[tuple[range, list[Clusters]]]:
-    """Clusters of samples of the corrected law, block by block as they finish.
-
-    problem: its initial measure is not used.
-    tokens, samples, seed: N, how many samples, and their seed.
-    executor: where to run; the clusters are the same.
-    """
+    """Clusters of samples of the corrected law, block by block as they finish."""
     check_has_runs(problem)
     size = BLOCK[problem.manifold.dimension]
     blocks = [range(first, min(first + size, samples)) for first in range(0, samples, size)]
@@ -245,9 +240,7 @@ def _clusters_of(sampler: _Sampler, sample: int, seed: int) -> Clusters:
 def quiet_start(space: Manifold, perturbation: ModalArray, grid_degree: int) -> Measure:
     """Weighted nodes displaced from a grid, with these moments to first order.
 
-    space: circle or sphere.
     perturbation: moments m_l, l >= 1, of the measure; degree 0 is not used.
-    grid_degree: degree of the grid, at least that of the perturbation.
 
     Zel'dovich, Gravitational instability: an approximate theory for large density perturbations,
     Astron. Astrophys. 5 (1970), 84-89.

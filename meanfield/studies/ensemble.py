@@ -32,12 +32,7 @@ from meanfield.arrays import FloatArray
 from meanfield.carriers.options import Options
 from meanfield.carriers.particles import ParticleRepresentation
 from meanfield.carriers.schemes import Scheme, explicit
-from meanfield.carriers.step_limits import (
-    FEATURES,
-    check_carries,
-    check_movable,
-    check_no_layers,
-)
+from meanfield.carriers.step_limits import FEATURES, check_carries, check_movable, check_no_layers
 from meanfield.engines.threads import one_blas_thread
 from meanfield.fields.lost_digits import partition_cancels
 from meanfield.files import OutputError
@@ -343,9 +338,6 @@ def ensemble_plan(problem: Problem, options: EnsembleOptions, *, tolerance: floa
 def run_tokens(problem: Problem, tokens: int, run: int, seed: int) -> FloatArray:
     """Tokens that a run draws from the initial law.
 
-    problem: its initial law is a density; tokens, run, seed: size, number of the run and seed of
-    the ensemble: they alone decide.
-
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
     >>> run_tokens(problem, 100, 0, 7).shape
@@ -364,12 +356,7 @@ def clusters_of_run(
 ) -> list[Clusters]:
     """Clusters at every time of one run, moved by the relevant degrees.
 
-    problem: its initial measure is not used.
-    start: tokens, or weighted nodes that stand for them.
-    times: scaled times, increasing.
     tokens: number of tokens that nodes stand for: the cluster rule asks for three.
-    tolerance: of the time steps, and of the mean field.
-    scheme: which takes the time steps, see `schemes`.
     """
     # Where Z may be small, next to nothing counts.
     degree = None if partition_cancels(problem) else problem.relevant_degree(tolerance)

@@ -222,8 +222,6 @@ def put(table: ClusterTable, index: Any, part: ClusterTable) -> ClusterTable:
     """Table with a part of it filled: itself, or a wider one if it has too little room.
 
     table: filled in place while it is wide enough.
-    index: where the part goes.
-    part: what goes there.
     """
     axis = table.counts.ndim
     if part.width > table.width:

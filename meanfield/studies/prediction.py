@@ -25,12 +25,7 @@ import numpy.typing as npt
 
 from meanfield.arguments import checked, describe
 from meanfield.arrays import MOMENT_NOISE, FloatArray, IntArray, ModalArray
-from meanfield.carriers.step_limits import (
-    FEATURES,
-    check_carries,
-    check_movable,
-    check_no_layers,
-)
+from meanfield.carriers.step_limits import FEATURES, check_carries, check_movable, check_no_layers
 from meanfield.described import ResultBase, plot_method
 from meanfield.errors import SimulationError
 from meanfield.laws.initial import in_radians
@@ -45,12 +40,7 @@ from meanfield.spectrum.cluster_counts import (
     potential_variances,
     tokens_for_dominance,
 )
-from meanfield.spectrum.stability import (
-    dominant_degree,
-    formation_time,
-    growth_rates,
-    onset_time,
-)
+from meanfield.spectrum.stability import dominant_degree, formation_time, growth_rates, onset_time
 from meanfield.studies.corrected_law import (
     LATEST,
     MergeTimes,

@@ -9,12 +9,7 @@ from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray
 from meanfield.carriers.options import Options
-from meanfield.figures.data.saved_times import (
-    Frame,
-    Limits,
-    frame,
-    shown,
-)
+from meanfield.figures.data.saved_times import Frame, Limits, frame, shown
 from meanfield.measures import LabelledDensity, Measure
 from meanfield.observables import OBSERVABLES
 from meanfield.observables.cluster_tree import ClusterTree, Plateau, cluster_tree, plateaus

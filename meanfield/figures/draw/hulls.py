@@ -26,12 +26,7 @@ from meanfield.figures.draw.axes import (
 )
 from meanfield.figures.draw.figures import panel_figure
 from meanfield.figures.draw.vectors import add_paths
-from meanfield.papers.limit_shapes import (
-    LimitShape,
-    hull_vertices,
-    limit_shape,
-    rescaled,
-)
+from meanfield.papers.limit_shapes import LimitShape, hull_vertices, limit_shape, rescaled
 from meanfield.runs import Run
 
 _HULLS = 5

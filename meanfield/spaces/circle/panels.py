@@ -13,13 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arrays import EPS, FloatArray, IntArray
-from meanfield.bases.legendre import (
-    Carry,
-    gauss_legendre,
-    halving,
-    interpolation,
-    to_coefficients,
-)
+from meanfield.bases.legendre import Carry, gauss_legendre, halving, interpolation, to_coefficients
 
 ORDER = 16
 _FULL_TURN = 2.0 * np.pi
