@@ -21,9 +21,8 @@ from meanfield.measures import Measure
 from meanfield.problem import Problem
 from meanfield.results.report import Report
 from meanfield.results.theory_reports import phase_report, prediction_report
-from meanfield.runfile.array_files import tokens_from_file
 from meanfield.runfile.keys import located
-from meanfield.runfile.python_file import Folder
+from meanfield.runfile.python_file import Folder, tokens_from_file
 from meanfield.spaces import manifold_of
 from meanfield.spectrum.cluster_counts import potential_variances
 from meanfield.stationary.branches import Branch, check_narrowness

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from meanfield.runfile.array_files import read_array
 from meanfield.runfile.keys import (
     ConfigError,
     Key,
@@ -22,7 +21,7 @@ from meanfield.runfile.keys import (
     one_of,
     read_table,
 )
-from meanfield.runfile.python_file import FileFunction, is_function
+from meanfield.runfile.python_file import FileFunction, is_function, read_array
 from meanfield.terms.attention import MOST_HEADS, Attention, Head
 from meanfield.terms.flows import Normalization
 from meanfield.terms.frequencies import (

@@ -24,7 +24,6 @@ from meanfield.laws.initial import (
 )
 from meanfield.laws.own import from_function
 from meanfield.problem import Problem
-from meanfield.runfile.array_files import last_state_of_run, tokens_from_file, values_from_file
 from meanfield.runfile.document import USUAL_LAW
 from meanfield.runfile.keys import (
     HEADS,
@@ -56,6 +55,9 @@ from meanfield.runfile.python_file import (
     file_term,
     functions_of,
     is_function,
+    last_state_of_run,
+    tokens_from_file,
+    values_from_file,
 )
 from meanfield.schemes.layers import Layers
 from meanfield.spaces import density_space, manifold_of

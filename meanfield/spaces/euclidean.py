@@ -12,8 +12,7 @@ from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.bases.grid import Grid
 from meanfield.errors import short_list
 from meanfield.spaces import mean_vectors
-from meanfield.spaces.coordinates import Vectors
-from meanfield.spaces.manifold import wrong_points
+from meanfield.spaces.manifold import Vectors, wrong_points
 
 
 @checked

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.bases.legendre import Carry
-from meanfield.spaces.axial import panels as axial
+from meanfield.spaces.axial.measure import AxialPanels, axial_panels
 from meanfield.spaces.circle.panels import ORDER, Panels, panels
 from meanfield.spaces.manifold import Manifold, of_space
 from meanfield.spaces.sphere import label_cells as sphere
@@ -99,7 +99,7 @@ _AGAIN: dict[str, Callable[[FloatArray], LabelCells]] = {
 def label_cells(space: Manifold, length: float) -> LabelCells:
     """Label space cut into equal cells with sides of at most that length in radians."""
     if space.has_rings:
-        return axial.panels(space.ambient, length)
+        return axial_panels(space.ambient, length)
     return of_space(_CELLS, space, "label space")(length)
 
 
@@ -112,5 +112,5 @@ def usual_order(space: Manifold) -> int:
 def cells_of(space: Manifold, bounds: FloatArray) -> LabelCells:
     """The cells that had these `bounds`."""
     if space.has_rings:
-        return axial.AxialPanels(bounds, space.ambient)
+        return AxialPanels(bounds, space.ambient)
     return of_space(_AGAIN, space, "label space")(bounds)

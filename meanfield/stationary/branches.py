@@ -245,8 +245,6 @@ def _symmetry_fold(problem: Problem, degree: int) -> int:
     return degree if problem.zonal.dimension == 1 else 2 - degree % 2
 
 
-
-
 @checked
 def tricritical_beta(manifold: Geometry) -> float:
     """The beta above which order sets in with a jump, for attractive USA.

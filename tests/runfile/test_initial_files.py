@@ -171,7 +171,7 @@ def test_tokens_too_many_for_memory_are_not_read(tmp_path, monkeypatch):
         header = {"descr": "<f2", "fortran_order": False, "shape": (10**9,)}
         np.lib.format.write_array_header_2_0(file, header)
         file.truncate(file.tell() + 2 * 10**9)
-    monkeypatch.setattr("meanfield.runfile.array_files.available_memory", lambda: 1e10 - 1)
+    monkeypatch.setattr("meanfield.runfile.python_file.available_memory", lambda: 1e10 - 1)
     message = r'"tokens.npy" says that it holds 9.31 GiB of numbers; this process may use 9.31 GiB'
     with pytest.raises(ConfigError, match=message):
         load_config(written(tmp_path, TOKENS))

@@ -15,8 +15,7 @@ import numpy as np
 from meanfield.arguments import checked
 from meanfield.arrays import EPS, ComplexArray, FloatArray, ModalArray
 from meanfield.bases.gegenbauer import harmonics
-from meanfield.spaces.coordinates import Angles
-from meanfield.spaces.manifold import check_mass, check_vectors, wrong_points
+from meanfield.spaces.manifold import Angles, check_mass, check_vectors, wrong_points
 
 if TYPE_CHECKING:
     from meanfield.bases.gegenbauer.grid import AxialGrid

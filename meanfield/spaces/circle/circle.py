@@ -15,8 +15,7 @@ import numpy as np
 from meanfield.arguments import checked
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.bases.fourier import CircleGrid
-from meanfield.spaces.coordinates import Angles
-from meanfield.spaces.manifold import check_mass, check_vectors, wrong_points
+from meanfield.spaces.manifold import Angles, check_mass, check_vectors, wrong_points
 
 _MANY_TURNS = 200.0
 
