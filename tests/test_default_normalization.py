@@ -14,14 +14,11 @@ from meanfield.runfile import load_config
 KERNEL = mf.exponential(3.0)
 
 
-@pytest.mark.parametrize(
-    "described",
-    [
-        mf.Flow(), mf.Attention([mf.Head()], beta=3.0), mf.Problem(mf.Circle(), KERNEL),
-        mf.Problem(mf.Circle(), mf.Attention([mf.Head(value=[1.0, 2.0])], beta=3.0)),
-        DiagramOptions(), Setting(),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("described", [
+    mf.Flow(), mf.Attention([mf.Head()], beta=3.0), mf.Problem(mf.Circle(), KERNEL),
+    mf.Problem(mf.Circle(), mf.Attention([mf.Head(value=[1.0, 2.0])], beta=3.0)),
+    DiagramOptions(), Setting(),
+])  # fmt: skip
 def test_python_takes_softmax(described):
     """Two objects without a word on it would have two flows."""
     assert described.normalization == "softmax"

@@ -105,18 +105,15 @@ def compared() -> meanfield.ConvergenceStudy:
     return meanfield.convergence_study(PROBLEM, 1.0, save=2, tokens=(2, 3), runs=2)
 
 
-@pytest.mark.parametrize(
-    "command, promised",
-    [
-        ("stability", lambda: analysis(PROBLEM, tokens=10) | spectrum(PROBLEM, None)
-         | heads_of(meanfield.Problem(meanfield.Circle(), HEADS))),
-        ("compare", lambda: comparison_report(compared(), "study.h5").data),
-        ("ensemble", lambda: ensemble_report(meanfield.ensemble(PROBLEM, tokens=10, runs=1),
-                                             "made.h5").data),
-        ("predict", lambda: predicted(np.array([0.0, 3.0]), 1.0) | predicted(10, -1.0)),
-        ("info", lambda: provenance_report({}, "").data),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("command, promised", [
+    ("stability", lambda: analysis(PROBLEM, tokens=10) | spectrum(PROBLEM, None)
+     | heads_of(meanfield.Problem(meanfield.Circle(), HEADS))),
+    ("compare", lambda: comparison_report(compared(), "study.h5").data),
+    ("ensemble", lambda: ensemble_report(meanfield.ensemble(PROBLEM, tokens=10, runs=1),
+                                         "made.h5").data),
+    ("predict", lambda: predicted(np.array([0.0, 3.0]), 1.0) | predicted(10, -1.0)),
+    ("info", lambda: provenance_report({}, "").data),
+])  # fmt: skip
 def test_commands_page_has_the_keys_of_json(command, promised):
     """A script would look for a key that is not there."""
     assert json_keys(command) == set(promised())

@@ -88,15 +88,11 @@ def test_a_run_is_proved_from_the_first_save_that_allows_it():
     assert mf.certified_collapse(density) is None
 
 
-@pytest.mark.parametrize(
-    ("problem", "words"),
-    [
-        (mf.Problem(CIRCLE, mf.exponential(2.0), mf.Flow("none", strength=-1.0)),
-         "positive strength"),
-        (mf.Problem(CIRCLE, mf.exponential(2.0), mf.Flow("none", diffusivity=0.1)), "diffusion"),
-        (mf.Problem(CIRCLE, mf.zonal(lambda s: 2.0 + s), mf.USA), "mf.exponential"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("problem", "words"), [
+    (mf.Problem(CIRCLE, mf.exponential(2.0), mf.Flow("none", strength=-1.0)), "positive strength"),
+    (mf.Problem(CIRCLE, mf.exponential(2.0), mf.Flow("none", diffusivity=0.1)), "diffusion"),
+    (mf.Problem(CIRCLE, mf.zonal(lambda s: 2.0 + s), mf.USA), "mf.exponential"),
+])  # fmt: skip
 def test_what_does_not_collapse_is_refused(problem, words):
     """Nothing is proved of it."""
     refused(words, mf.certified_collapse, problem, mf.Measure(CIRCLE, [0.0]))

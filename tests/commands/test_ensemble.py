@@ -49,20 +49,16 @@ def test_resume_of_a_finished_ensemble_runs_nothing(config, capsys):
     assert "holds all the runs asked for: nothing to do" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("", "small-ensemble.h5 exists: use --overwrite to replace it or --resume"),
-        ("--resume --runs 1", "[ensemble] runs = 1 is fewer than"),
-        ("--resume --set ensemble.tokens=[60]", "[ensemble] tokens lacks 20, which"),
-        ("--resume --set ensemble.times=[1.0]", "[ensemble] times differs from that of"),
-        ("--resume --set problem.beta=6", "[problem] beta differs from that of"),
-        ("--resume --set ensemble.representation=density",
-         "[ensemble] representation differs from"),
-        ("--resume --set representation.tolerance=1e-10",
-         "[representation] tolerance differs from that of"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "message"), [
+    ("", "small-ensemble.h5 exists: use --overwrite to replace it or --resume"),
+    ("--resume --runs 1", "[ensemble] runs = 1 is fewer than"),
+    ("--resume --set ensemble.tokens=[60]", "[ensemble] tokens lacks 20, which"),
+    ("--resume --set ensemble.times=[1.0]", "[ensemble] times differs from that of"),
+    ("--resume --set problem.beta=6", "[problem] beta differs from that of"),
+    ("--resume --set ensemble.representation=density", "[ensemble] representation differs from"),
+    ("--resume --set representation.tolerance=1e-10",
+     "[representation] tolerance differs from that of"),
+])  # fmt: skip
 def test_an_ensemble_is_not_replaced_or_mixed(config, options, message, cli):
     """Runs of two problems would share a file, or an output be lost."""
     assert ensemble(config) == 0

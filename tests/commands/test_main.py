@@ -72,31 +72,27 @@ def test_a_mistake_of_ours_is_not_hidden(monkeypatch, capsys):
         status_and_line(ZeroDivisionError(), monkeypatch, capsys)
 
 
-@together(
-    ("line", "message"),
-    [
-        ("fly", "meanfield: 'fly' is not a command. See meanfield --help."),
-        ("ensemble a.toml --tokens 9", "Did you mean --set ensemble.tokens=[9]? See"),
-        ("rum", "meanfield: 'rum' is not a command. Did you mean run? See meanfield --help."),
-        ("a.toml", "'a.toml' is not a command. Did you mean meanfield run a.toml? See"),
-        ("run a.toml --resume b.h5",
-         "b.h5. It takes one run file; --resume goes on with the output"),
-        ("stability a.toml", "arguments: a.toml. Did you mean --config a.toml? See"),
-        ("run a.toml problem.beta=3", "problem.beta=3. Keys of a run file are changed by --set"),
-        ("run a.toml --tolerence", "--tolerence. Keys of a run file are changed by --set"),
-        ("run a.toml --outptu=x.h5", "--outptu=x.h5. Did you mean --output? See"),
-        ("--verison", "meanfield: unrecognized arguments: --verison. Did you mean --version? See"),
-        ("run", "meanfield run: the following arguments are required: CONFIG.toml."),
-        ("run x.toml --over",
-         "meanfield run: unrecognized arguments: --over. Did you mean --overwrite? See"),
-        ("run x --resume --overwrite", "meanfield run: argument --overwrite: not allowed"),
-        ("run x --threads 0", "argument --threads: '0' is not a positive integer."),
-        ("run x --threads two", "argument --threads: 'two' is not a positive integer."),
-        ("stability --manifold circle --beta nan", "'nan' is not a finite number."),
-        ("stability --manifold circle --beta x\ny", "'x\\ny' is not a finite number."),
-        ("info x.h5 --json --csv", "argument --csv: not allowed with argument --json"),
-    ],
-)  # fmt: skip
+@together(("line", "message"), [
+    ("fly", "meanfield: 'fly' is not a command. See meanfield --help."),
+    ("ensemble a.toml --tokens 9", "Did you mean --set ensemble.tokens=[9]? See"),
+    ("rum", "meanfield: 'rum' is not a command. Did you mean run? See meanfield --help."),
+    ("a.toml", "'a.toml' is not a command. Did you mean meanfield run a.toml? See"),
+    ("run a.toml --resume b.h5", "b.h5. It takes one run file; --resume goes on with the output"),
+    ("stability a.toml", "arguments: a.toml. Did you mean --config a.toml? See"),
+    ("run a.toml problem.beta=3", "problem.beta=3. Keys of a run file are changed by --set"),
+    ("run a.toml --tolerence", "--tolerence. Keys of a run file are changed by --set"),
+    ("run a.toml --outptu=x.h5", "--outptu=x.h5. Did you mean --output? See"),
+    ("--verison", "meanfield: unrecognized arguments: --verison. Did you mean --version? See"),
+    ("run", "meanfield run: the following arguments are required: CONFIG.toml."),
+    ("run x.toml --over",
+     "meanfield run: unrecognized arguments: --over. Did you mean --overwrite? See"),
+    ("run x --resume --overwrite", "meanfield run: argument --overwrite: not allowed"),
+    ("run x --threads 0", "argument --threads: '0' is not a positive integer."),
+    ("run x --threads two", "argument --threads: 'two' is not a positive integer."),
+    ("stability --manifold circle --beta nan", "'nan' is not a finite number."),
+    ("stability --manifold circle --beta x\ny", "'x\\ny' is not a finite number."),
+    ("info x.h5 --json --csv", "argument --csv: not allowed with argument --json"),
+])  # fmt: skip
 def test_wrong_arguments_are_one_line(line, message, cli):
     """The user would see the usage of everything, or a traceback."""
     assert message in cli.refused(*line.split(" "))
@@ -153,15 +149,12 @@ def test_bad_environment_is_reported_at_once(monkeypatch, cli, tmp_path):
     assert not (tmp_path / "run.h5").exists()
 
 
-@pytest.mark.parametrize(
-    ("line", "heavy"),
-    [
-        *[(line, "numpy scipy numba h5py meanfield.problem") for line in ("--version",
-          "check --help", "phase --beta", "init none/x.toml")],
-        *[(line, "numba h5py matplotlib scipy.integrate ducc0 ot tqdm xarray pandas") for line in
-          ("stability --manifold sphere:4 --beta 3", "run nothing.toml")],
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "heavy"), [
+    *[(line, "numpy scipy numba h5py meanfield.problem") for line in ("--version",
+      "check --help", "phase --beta", "init none/x.toml")],
+    *[(line, "numba h5py matplotlib scipy.integrate ducc0 ot tqdm xarray pandas") for line in
+      ("stability --manifold sphere:4 --beta 3", "run nothing.toml")],
+])  # fmt: skip
 def test_commands_load_no_more_than_they_need(line, heavy):
     """Help, a slip of the pen, or five numbers would be answered after seconds."""
     assert not loaded(line.split()) & set(heavy.split())

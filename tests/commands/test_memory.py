@@ -109,21 +109,18 @@ def test_grid_of_clusters_is_counted(config, overrides, size):
     assert unseen < memory._BASE + result
 
 
-@pytest.mark.parametrize(
-    ("overrides", "line"),
-    [
-        (PARTICLES, "1000000 tokens would take about 0.616 GiB of memory; this process may use "
-         "0.293 GiB. Take fewer tokens, or a machine with more."),
-        ([*SPHERE, DENSITY, "initial.modes=[[300, 0, 0.1]]"], "degree 512 would take about "
-         "0.529 GiB of memory; this process may use 0.293 GiB. Lower max_degree, or a machine "
-         "with more."),
-        ([*SPHERE, DENSITY, "problem.beta=100.0"], "degree 90 would take about 0.555 GiB of "
-         "memory; this process may use 0.293 GiB. Clusters are looked for on a fine grid: lower "
-         "beta, or a machine with more."),
-        (["representation.name=characteristics", "initial.modes=[[3000, 0.1, 0.0]]"],
-         "nodes would take about"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("overrides", "line"), [
+    (PARTICLES, "1000000 tokens would take about 0.616 GiB of memory; this process may use "
+     "0.293 GiB. Take fewer tokens, or a machine with more."),
+    ([*SPHERE, DENSITY, "initial.modes=[[300, 0, 0.1]]"], "degree 512 would take about "
+     "0.529 GiB of memory; this process may use 0.293 GiB. Lower max_degree, or a machine "
+     "with more."),
+    ([*SPHERE, DENSITY, "problem.beta=100.0"], "degree 90 would take about 0.555 GiB of "
+     "memory; this process may use 0.293 GiB. Clusters are looked for on a fine grid: lower "
+     "beta, or a machine with more."),
+    (["representation.name=characteristics", "initial.modes=[[3000, 0.1, 0.0]]"],
+     "nodes would take about"),
+])  # fmt: skip
 def test_run_that_cannot_begin_is_refused(config, overrides, line, room, cli):
     """The system would end it, or another process, after an hour of shuffling memory."""
     options = [part for override in overrides for part in ("--set", override)]

@@ -74,43 +74,37 @@ def test_more_parts_than_members(config, tmp_path, cli):
     assert mf.load(tmp_path / "x.h5").finished.tolist() == [1, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("text", "environment", "part"),
-    [
-        ("7/10", {}, (7, 10)),
-        ("auto", {"SLURM_ARRAY_TASK_ID": "30", "SLURM_ARRAY_TASK_MIN": "10",
-                  "SLURM_ARRAY_TASK_MAX": "50", "SLURM_ARRAY_TASK_STEP": "10",
-                  "SLURM_ARRAY_TASK_COUNT": "5"}, (2, 5)),
-        ("auto", {"SGE_TASK_ID": "1", "SGE_TASK_FIRST": "1", "SGE_TASK_LAST": "8",
-                  "SGE_TASK_STEPSIZE": "1"}, (0, 8)),
-        ("auto", {"SGE_TASK_ID": "undefined", "BATCH_TASK_INDEX": "3", "BATCH_TASK_COUNT": "9"},
-         (3, 9)),
-        ("auto", {"AWS_BATCH_JOB_ARRAY_INDEX": "3", "AWS_BATCH_JOB_ARRAY_SIZE": "9"}, (3, 9)),
-        ("auto/100", {"SLURM_ARRAY_TASK_ID": "17", "SLURM_ARRAY_TASK_COUNT": "2"}, (17, 100)),
-        ("auto/100", {"PBS_ARRAY_INDEX": "100"}, (0, 100)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "environment", "part"), [
+    ("7/10", {}, (7, 10)),
+    ("auto", {"SLURM_ARRAY_TASK_ID": "30", "SLURM_ARRAY_TASK_MIN": "10",
+              "SLURM_ARRAY_TASK_MAX": "50", "SLURM_ARRAY_TASK_STEP": "10",
+              "SLURM_ARRAY_TASK_COUNT": "5"}, (2, 5)),
+    ("auto", {"SGE_TASK_ID": "1", "SGE_TASK_FIRST": "1", "SGE_TASK_LAST": "8",
+              "SGE_TASK_STEPSIZE": "1"}, (0, 8)),
+    ("auto", {"SGE_TASK_ID": "undefined", "BATCH_TASK_INDEX": "3", "BATCH_TASK_COUNT": "9"},
+     (3, 9)),
+    ("auto", {"AWS_BATCH_JOB_ARRAY_INDEX": "3", "AWS_BATCH_JOB_ARRAY_SIZE": "9"}, (3, 9)),
+    ("auto/100", {"SLURM_ARRAY_TASK_ID": "17", "SLURM_ARRAY_TASK_COUNT": "2"}, (17, 100)),
+    ("auto/100", {"PBS_ARRAY_INDEX": "100"}, (0, 100)),
+])  # fmt: skip
 def test_task_finds_its_part(text, environment, part):
     """Tasks would make the same members, or leave some out."""
     assert part_of(text, environment) == Part(*part)
 
 
-@pytest.mark.parametrize(
-    ("text", "environment", "message"),
-    [
-        ("3", {}, "takes I/M, auto or auto/M, got '3'"),
-        ("-1/3", {}, "takes I/M, auto or auto/M"),
-        ("3/3", {}, "I from 0 to M - 1, got 3/3"),
-        ("0/0", {}, "needs M from 1"),
-        ("auto/0", {"PBS_ARRAY_INDEX": "1"}, "needs M from 1"),
-        ("auto", {}, "there is no job array here"),
-        ("auto", {"PBS_ARRAY_INDEX": "1"}, "PBS_ARRAY_INDEX does not say how many tasks"),
-        # Two tasks of a thousand that are sent again are no array of two.
-        ("auto", {"SLURM_ARRAY_TASK_ID": "17", "SLURM_ARRAY_TASK_MIN": "3",
-                  "SLURM_ARRAY_TASK_MAX": "17", "SLURM_ARRAY_TASK_STEP": "1",
-                  "SLURM_ARRAY_TASK_COUNT": "2"}, "auto/M does"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "environment", "message"), [
+    ("3", {}, "takes I/M, auto or auto/M, got '3'"),
+    ("-1/3", {}, "takes I/M, auto or auto/M"),
+    ("3/3", {}, "I from 0 to M - 1, got 3/3"),
+    ("0/0", {}, "needs M from 1"),
+    ("auto/0", {"PBS_ARRAY_INDEX": "1"}, "needs M from 1"),
+    ("auto", {}, "there is no job array here"),
+    ("auto", {"PBS_ARRAY_INDEX": "1"}, "PBS_ARRAY_INDEX does not say how many tasks"),
+    # Two tasks of a thousand that are sent again are no array of two.
+    ("auto", {"SLURM_ARRAY_TASK_ID": "17", "SLURM_ARRAY_TASK_MIN": "3",
+              "SLURM_ARRAY_TASK_MAX": "17", "SLURM_ARRAY_TASK_STEP": "1",
+              "SLURM_ARRAY_TASK_COUNT": "2"}, "auto/M does"),
+])  # fmt: skip
 def test_part_that_is_none_is_refused(text, environment, message):
     """A task would make members of another."""
     refused(message, part_of, text, environment)

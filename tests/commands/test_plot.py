@@ -58,17 +58,14 @@ def test_study_is_drawn(tmp_path, cli):
     assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "line"),
-    [
-        ("", b"", "plot needs a file of results"),
-        ("a.toml", b"[problem]", "but a run file: make its results with meanfield run"),
-        ("a.png", b"\x89PNG\r\n",
-         "but a figure. Expected what meanfield run, compare, ensemble or diagram"),
-        ("a.npy", b"\x93NUMPY\x01", "but an array of NumPy"),
-        ("a.h5", b"hello", "is not a readable HDF5 file. Restore a copy"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "content", "line"), [
+    ("", b"", "plot needs a file of results"),
+    ("a.toml", b"[problem]", "but a run file: make its results with meanfield run"),
+    ("a.png", b"\x89PNG\r\n",
+     "but a figure. Expected what meanfield run, compare, ensemble or diagram"),
+    ("a.npy", b"\x93NUMPY\x01", "but an array of NumPy"),
+    ("a.h5", b"hello", "is not a readable HDF5 file. Restore a copy"),
+])  # fmt: skip
 def test_other_files_are_refused(name, content, line, tmp_path, cli):
     """A run file or a figure would be called a damaged file of results."""
     if name:

@@ -148,26 +148,23 @@ def test_line_does_not_stand_behind_a_bar(capsys, monkeypatch):
 LEFT = "0 s, about 0 s left"
 
 
-@pytest.mark.parametrize(
-    ("items", "total", "seconds", "options", "expected"),
-    [
-        # The user would not know how far a run is.
-        ([1, 7, 2], 3, 0, {"note": lambda item: f"item {item}"},
-         [f"work: 1/3, item 1, {LEFT}", f"work: 2/3, item 7, {LEFT}"]),
-        # A hundred small systems would count as much as a hundred large ones.
-        ([1, 7, 2], 10, 0, {"weight": lambda item: item},
-         [f"work: 10 %, {LEFT}", f"work: 80 %, {LEFT}"]),
-        # A resumed run would never come to its total.
-        ([7, 8], 43, 0, {"before": lambda item: 41.0}, [f"work: 42/43, {LEFT}"]),
-        # A sign of life, and then no line for each item.
-        ([1, 2, 3], 3, 100, {"first_line": 0.0}, [f"work: 1/3, {LEFT}"]),
-        # --quiet would be ignored.
-        ([1, 7, 2], 3, 0, {"quiet": True, "lines": lambda item: ["a line"]}, []),
-        # A hand-over would be told only if five seconds have passed.
-        ([1, 7], 2, 100, {"lines": lambda item: ["seven", "and lucky"] if item == 7 else []},
-         ["work: seven", "work: and lucky"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("items", "total", "seconds", "options", "expected"), [
+    # The user would not know how far a run is.
+    ([1, 7, 2], 3, 0, {"note": lambda item: f"item {item}"},
+     [f"work: 1/3, item 1, {LEFT}", f"work: 2/3, item 7, {LEFT}"]),
+    # A hundred small systems would count as much as a hundred large ones.
+    ([1, 7, 2], 10, 0, {"weight": lambda item: item},
+     [f"work: 10 %, {LEFT}", f"work: 80 %, {LEFT}"]),
+    # A resumed run would never come to its total.
+    ([7, 8], 43, 0, {"before": lambda item: 41.0}, [f"work: 42/43, {LEFT}"]),
+    # A sign of life, and then no line for each item.
+    ([1, 2, 3], 3, 100, {"first_line": 0.0}, [f"work: 1/3, {LEFT}"]),
+    # --quiet would be ignored.
+    ([1, 7, 2], 3, 0, {"quiet": True, "lines": lambda item: ["a line"]}, []),
+    # A hand-over would be told only if five seconds have passed.
+    ([1, 7], 2, 100, {"lines": lambda item: ["seven", "and lucky"] if item == 7 else []},
+     ["work: seven", "work: and lucky"]),
+])  # fmt: skip
 def test_lines_tell_how_far_the_work_is(progress_lines, items, total, seconds, options, expected):
     """Items would be counted otherwise than they are, or lines be lost."""
     assert progress_lines(items, total, seconds, **options) == expected

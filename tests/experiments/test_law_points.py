@@ -166,20 +166,17 @@ def test_store_of_something_else_is_refused(text, tmp_path):
         stored_counts(store, {}, lambda: [np.array([1])])
 
 
-@pytest.mark.parametrize(
-    ("problem", "changes", "options", "message"),
-    [
-        # Laws of one beta would be compared with runs of another.
-        (replace(PROBLEM, kernel=mf.exponential(7.0)), {}, {}, "its beta is 5.0, expected 7.0"),
-        # The laws say nothing of tokens that begin elsewhere.
-        (PROBLEM, {"predicted": np.full(2, np.nan)}, {}, "the laws are those of uniform tokens"),
-        # The nearest time would be taken silently.
-        (PROBLEM, {}, {"multiple": 3.0}, r"counted at \[1.0, 2.0\] onset times, got multiple = 3"),
-        # There would be a dominant degree where none grows.
-        (replace(PROBLEM, flow=mf.Flow("none", strength=-1.0)), {"attributes": {}}, {},
-         "nothing grows: uniform is stable"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("problem", "changes", "options", "message"), [
+    # Laws of one beta would be compared with runs of another.
+    (replace(PROBLEM, kernel=mf.exponential(7.0)), {}, {}, "its beta is 5.0, expected 7.0"),
+    # The laws say nothing of tokens that begin elsewhere.
+    (PROBLEM, {"predicted": np.full(2, np.nan)}, {}, "the laws are those of uniform tokens"),
+    # The nearest time would be taken silently.
+    (PROBLEM, {}, {"multiple": 3.0}, r"counted at \[1.0, 2.0\] onset times, got multiple = 3"),
+    # There would be a dominant degree where none grows.
+    (replace(PROBLEM, flow=mf.Flow("none", strength=-1.0)), {"attributes": {}}, {},
+     "nothing grows: uniform is stable"),
+])  # fmt: skip
 def test_laws_of_something_else_are_refused(measured, problem, changes, options, message):
     """Numbers of two problems would be compared."""
     refused(message, law_points, problem, replace(measured, **changes), **options, **FEW)

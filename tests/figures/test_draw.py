@@ -51,33 +51,30 @@ def possible(kind, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: plot(run_of("density"), "densty"), ValueError,
-         r"'densty' is not known. Did you mean density. Known: "),
-        # A run stopped at once would end in an IndexError.
-        (lambda: plot(collect(PROBLEM, [])), ValueError, "no saved times"),
-        # A format that is not offered would be drawn first and refused by matplotlib.
-        (lambda: save_plot(run_of("density"), "figure.bmp"), ValueError,
-         r"end in .png, .pdf, .svg, .mp4 or .gif, got '.bmp'"),
-        (lambda: save_dispersion(PROBLEM, "figure"), ValueError, "end in .png, .pdf or .svg"),
-        # A missing folder would end in a traceback.
-        (lambda: save_plot(run_of("density"), "nowhere/figure.png", "energy"), ValueError,
-         r"nowhere/figure.png cannot be written: No such file"),
-        (lambda: plot(replace(run_of("density"), measures=(None,) * 21), "density"), ValueError,
-         r"not loaded: run again with state=\"all\" \(in a run"),
-        (lambda: plot(simulate(PROBLEM, until=1.0, save=[1.0]), "density"), ValueError,
-         "at least 2 saved times, the run has 1"),
-        # Angles would be drawn as vectors.
-        *[(lambda kind=kind: plot(run_of("density"), kind), ValueError,
-           f"kind '{kind}' is for the sphere, this run is on the circle. Kinds for it: overview")
-          for kind in ("map", "globe")],
-        # An empty figure would be taken for a perfect one.
-        (lambda: plot(run_of("particles"), "resolution"), ValueError,
-         "run was particles: points have no spectral tail"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: plot(run_of("density"), "densty"), ValueError,
+     r"'densty' is not known. Did you mean density. Known: "),
+    # A run stopped at once would end in an IndexError.
+    (lambda: plot(collect(PROBLEM, [])), ValueError, "no saved times"),
+    # A format that is not offered would be drawn first and refused by matplotlib.
+    (lambda: save_plot(run_of("density"), "figure.bmp"), ValueError,
+     r"end in .png, .pdf, .svg, .mp4 or .gif, got '.bmp'"),
+    (lambda: save_dispersion(PROBLEM, "figure"), ValueError, "end in .png, .pdf or .svg"),
+    # A missing folder would end in a traceback.
+    (lambda: save_plot(run_of("density"), "nowhere/figure.png", "energy"), ValueError,
+     r"nowhere/figure.png cannot be written: No such file"),
+    (lambda: plot(replace(run_of("density"), measures=(None,) * 21), "density"), ValueError,
+     r"not loaded: run again with state=\"all\" \(in a run"),
+    (lambda: plot(simulate(PROBLEM, until=1.0, save=[1.0]), "density"), ValueError,
+     "at least 2 saved times, the run has 1"),
+    # Angles would be drawn as vectors.
+    *[(lambda kind=kind: plot(run_of("density"), kind), ValueError,
+       f"kind '{kind}' is for the sphere, this run is on the circle. Kinds for it: overview")
+      for kind in ("map", "globe")],
+    # An empty figure would be taken for a perfect one.
+    (lambda: plot(run_of("particles"), "resolution"), ValueError,
+     "run was particles: points have no spectral tail"),
+])  # fmt: skip
 def test_impossible_figures_are_refused(call, error, message, tmp_path, monkeypatch):
     """The user would not learn how to get the picture."""
     monkeypatch.chdir(tmp_path)

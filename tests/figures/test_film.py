@@ -197,16 +197,13 @@ def test_film_without_a_path_appears_in_a_notebook(tmp_path):
     assert (tmp_path / "x.gif").read_bytes() == film.content
 
 
-@pytest.mark.parametrize(
-    ("stateless", "name", "manifold", "message"),
-    [
-        *[(True, "film.gif", manifold,
-           r"at least 2 saved times .* has 0: run again with state=") for manifold in MANIFOLDS],
-        # After minutes of drawing.
-        (False, "nowhere/film.gif", "circle", r"film.gif cannot be written: No such file"),
-        (False, "film.mp4", "circle", r"ffmpeg, which is not installed\. .* or write \.gif"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("stateless", "name", "manifold", "message"), [
+    *[(True, "film.gif", manifold,
+       r"at least 2 saved times .* has 0: run again with state=") for manifold in MANIFOLDS],
+    # After minutes of drawing.
+    (False, "nowhere/film.gif", "circle", r"film.gif cannot be written: No such file"),
+    (False, "film.mp4", "circle", r"ffmpeg, which is not installed\. .* or write \.gif"),
+])  # fmt: skip
 def test_impossible_films_are_refused(stateless, name, manifold, message, tmp_path, monkeypatch):
     """The user would not learn how to get the film, or wait for one that cannot be written."""
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -200,14 +200,11 @@ def test_energy_is_that_of_the_stage_at_each_time(until):
     np.testing.assert_allclose(influence.variances, result.variance[-1:], rtol=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("observable", "first", "second"),
-    [
-        (lambda m: m[3].real ** 8, lambda x: 8 * x**7, lambda x: 56 * x**6),
-        (lambda m: np.log(abs(m[3].real)), lambda x: 1 / x, lambda x: -1 / x**2),
-        (lambda m: np.exp(9 * m[3].real), lambda x: 9 * np.exp(9 * x), lambda x: 81 * np.exp(9*x)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("observable", "first", "second"), [
+    (lambda m: m[3].real ** 8, lambda x: 8 * x**7, lambda x: 56 * x**6),
+    (lambda m: np.log(abs(m[3].real)), lambda x: 1 / x, lambda x: -1 / x**2),
+    (lambda m: np.exp(9 * m[3].real), lambda x: 9 * np.exp(9 * x), lambda x: 81 * np.exp(9*x)),
+])  # fmt: skip
 def test_observables_that_bend_within_a_hundredth(observable, first, second):
     """Differences as coarse as beside moments of order one would be other numbers."""
     law = mf.perturbed_uniform([[3, 0.02, 0.0]])

@@ -110,23 +110,20 @@ def test_energy_depends_on_parameters_by_itself():
     assert abs(gradient.gradient[0]) > 0.01
 
 
-@together(
-    ("problem", "at", "observable", "options", "error", "match"),
-    [
-        (lambda p: p[0], [1.0], squared, {}, TypeError, "problem_of"),
-        (kernel, [np.nan], squared, {}, ValueError,
-         "parameters must be a vector of finite numbers"),
-        (kernel, [2.0, 1.0, 0.0, 0.0, 0.0], squared, {}, ValueError,
-         "fails near parameter 2 = 0, at -0.004"),
-        (lambda p: mf.Problem(mf.Circle() if p[0] > 1.0 else mf.Sphere(), mf.linear(), mf.USA),
-         [1.0], squared, {}, ValueError,
-         "problems of one manifold: sphere became circle as parameter 0 went"),
-        # Here the slope is that of log 0.
-        (beta_alone, [2.0], lambda m: float("nan"), {}, ValueError,
-         "not finite at the end of the run"),
-        (beta_alone, [2.0], squared, {"step": 0.0}, ValueError, "step must be positive and finite"),
-    ],
-)  # fmt: skip
+@together(("problem", "at", "observable", "options", "error", "match"), [
+    (lambda p: p[0], [1.0], squared, {}, TypeError, "problem_of"),
+    (kernel, [np.nan], squared, {}, ValueError,
+     "parameters must be a vector of finite numbers"),
+    (kernel, [2.0, 1.0, 0.0, 0.0, 0.0], squared, {}, ValueError,
+     "fails near parameter 2 = 0, at -0.004"),
+    (lambda p: mf.Problem(mf.Circle() if p[0] > 1.0 else mf.Sphere(), mf.linear(), mf.USA),
+     [1.0], squared, {}, ValueError,
+     "problems of one manifold: sphere became circle as parameter 0 went"),
+    # Here the slope is that of log 0.
+    (beta_alone, [2.0], lambda m: float("nan"), {}, ValueError,
+     "not finite at the end of the run"),
+    (beta_alone, [2.0], squared, {"step": 0.0}, ValueError, "step must be positive and finite"),
+])  # fmt: skip
 def test_bad_input_is_refused(problem, at, observable, options, error, match):
     """In one line, before anything runs."""
     refused(match, mf.gradient, problem, at, observable, error=error, until=0.1, **options)

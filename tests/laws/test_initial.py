@@ -97,16 +97,13 @@ def test_laws_of_points_and_coefficients_keep_them():
     assert np.array_equal(density.coefficients, [1.0, 0.1j])
 
 
-@together(
-    "law, message",
-    [
-        (mf.perturbed_uniform([[3, 1.2, 0.0]]),
-         r"density is negative: -0\.2 at (1\.0472|3\.1416|5\.236)"),
-        (mf.perturbed_uniform([[1, 0.0, 1.5]]), r"density is negative: -0\.5 at 4\.7124"),
-        (mf.from_density([1.0, 0.5 + 1e-9]), r"density is negative: -2e-09 at 3\.1416"),
-        (mf.sampled(10, 0, 8), "Take more tokens than 10, .* the law's max_degree below 8"),
-    ],
-)  # fmt: skip
+@together("law, message", [
+    (mf.perturbed_uniform([[3, 1.2, 0.0]]),
+     r"density is negative: -0\.2 at (1\.0472|3\.1416|5\.236)"),
+    (mf.perturbed_uniform([[1, 0.0, 1.5]]), r"density is negative: -0\.5 at 4\.7124"),
+    (mf.from_density([1.0, 0.5 + 1e-9]), r"density is negative: -2e-09 at 3\.1416"),
+    (mf.sampled(10, 0, 8), "Take more tokens than 10, .* the law's max_degree below 8"),
+])  # fmt: skip
 def test_negative_density_is_refused_with_where_and_how_much(law, message):
     """Beyond rounding, 1e-10; the user sees what to reduce."""
     refused(message, law.build, CIRCLE)
@@ -200,25 +197,22 @@ def test_configurations_have_their_angles(space, law, cosines):
         assert measure.mass.tolist() == [0.2, 0.8] and measure.points[0, -1] == 1.0
 
 
-@together(
-    ("space", "arguments", "message"),
-    [
-        (CIRCLE, ("icosahedrn",), "shape 'icosahedrn' is not known. Did you mean icosahedron?"),
-        (CIRCLE, ("polygon",), "a polygon needs tokens"),
-        (CIRCLE, ("subsphere", 8), "a subsphere needs dimension, d of its"),
-        (mf.Sphere(4), ("subsphere", 8, 5), r"subsphere lies in R\^5"),
-        (mf.Sphere(4), ("simplex", None, 10**6), r"simplex lies in R\^1000000"),
-        (mf.Sphere(9), ("subsphere", 40, 6), "more than 100000 points: take fewer"),
-        (CIRCLE, ("polygon", 1), "at least 2 tokens, got 1"),
-        (CIRCLE, ("cube", 3), "cube takes no tokens, got 3: only polygon and sub"),
-        (CIRCLE, ("e8", None, 8),
-         "dimension = 8 of e8: only subsphere, simplex, cross_polytope, cube have"),
-        (CIRCLE, ("icosahedron",), r"icosahedron lies in R\^3, and points here are in R\^2"),
-        (mf.Sphere(40), ("cube",), r"a cube in R\^40 has 2\^40 corners"),
-        (mf.Axial(8), ("e8",), r"which are rings: take mf.Sphere\(8\)"),
-        (CIRCLE, ("antipodal", None, None, [1.0]), "weights"),
-    ],
-)  # fmt: skip
+@together(("space", "arguments", "message"), [
+    (CIRCLE, ("icosahedrn",), "shape 'icosahedrn' is not known. Did you mean icosahedron?"),
+    (CIRCLE, ("polygon",), "a polygon needs tokens"),
+    (CIRCLE, ("subsphere", 8), "a subsphere needs dimension, d of its"),
+    (mf.Sphere(4), ("subsphere", 8, 5), r"subsphere lies in R\^5"),
+    (mf.Sphere(4), ("simplex", None, 10**6), r"simplex lies in R\^1000000"),
+    (mf.Sphere(9), ("subsphere", 40, 6), "more than 100000 points: take fewer"),
+    (CIRCLE, ("polygon", 1), "at least 2 tokens, got 1"),
+    (CIRCLE, ("cube", 3), "cube takes no tokens, got 3: only polygon and sub"),
+    (CIRCLE, ("e8", None, 8),
+     "dimension = 8 of e8: only subsphere, simplex, cross_polytope, cube have"),
+    (CIRCLE, ("icosahedron",), r"icosahedron lies in R\^3, and points here are in R\^2"),
+    (mf.Sphere(40), ("cube",), r"a cube in R\^40 has 2\^40 corners"),
+    (mf.Axial(8), ("e8",), r"which are rings: take mf.Sphere\(8\)"),
+    (CIRCLE, ("antipodal", None, None, [1.0]), "weights"),
+])  # fmt: skip
 def test_configurations_that_are_none_are_refused(space, arguments, message):
     """In one line that says what to do."""
     with pytest.raises(ValueError, match=message):

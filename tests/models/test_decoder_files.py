@@ -187,37 +187,34 @@ def test_mutated_files_give_one_line_or_a_decoder(tmp_path, of_folder):
 
 
 @pytest.mark.slow
-@together(
-    "settings, change, reason",
-    [
-        ({"model_type": "gpt2"}, None, "model_type is 'gpt2', known: .'llama', 'mistral', 'qwen2'"),
-        ({"model_type": ["llama"]}, None, "model_type is .'llama'., known"),
-        ({"hidden_act": "gelu"}, None, "hidden_act is 'gelu', known: .'silu'"),
-        ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, None, "rope_type is 'llama3'"),
-        ({"rope_scaling": "linear"}, None, "rope_type is 'linear'"),
-        ({"rope_scaling": {"type": "dynamic", "factor": 2.0}}, None, "rope_type is 'dynamic'"),
-        ({"rope_scaling": {"factor": 4.0}}, None, "factor is 4.0, known: .1.0, 0.0"),
-        ({"rope_scaling": {"type": "linear", "rope_type": None, "factor": 4}}, None, "is 'linear'"),
-        ({"rope_parameters": {"full_attention": {"rope_type": "yarn"}}}, None, "is {'full_att"),
-        ({"rope_parameters": {"rope_type": "default"}, "rope_scaling": {"type": "yarn"}}, None,
-         "rope_type is 'yarn'"),
-        ({"partial_rotary_factor": 0.5}, None, "partial_rotary_factor is 0.5"),
-        ({"num_key_value_heads": 3}, None, "4 heads of 8 numbers with 3 heads of keys"),
-        ({"head_dim": 7}, None, "4 heads of 7 numbers"),
-        ({"rope_entries": 4}, None, "turn a part of each head"),
-        ({"num_hidden_layers": 3}, None, "has no model.layers.2.*is it a decoder"),
-        ({"tie_word_embeddings": False}, None, "has no lm_head.weight: is it a decoder"),
-        ({"attention_bias": True}, None, "no model.layers.0.self_attn.q_proj.bias.*o_proj.bias"),
-        ({"mlp_bias": True}, None, "no model.layers.0.mlp.gate_proj.bias"),
-        ({"model_type": "qwen2"}, None, r"no .*q_proj.bias, .*k_proj.bias, .*0.*v_proj.bias, .*1"),
-        ({"num_hidden_layers": 1}, None, "9 arrays unknown to decoders of kind 'llama', such as"),
-        ({"vocab_size": 100}, None, "has the number 261, the model 100 tokens"),
-        ({"intermediate_size": 65}, None, r"has shape \(64, 32\), config.json says \(65, 32\)"),
-        ({"rope_theta": -1.0}, None, "rope_theta is -1.0, expected a positive number"),
-        ({"hidden_size": "x" * 999}, None, "hidden_size is 'xxx.*, expected a positive whole"),
-        ({}, "model.norm.weight", "model.norm.weight. holds numbers that are not finite"),
-    ],
-)  # fmt: skip
+@together("settings, change, reason", [
+    ({"model_type": "gpt2"}, None, "model_type is 'gpt2', known: .'llama', 'mistral', 'qwen2'"),
+    ({"model_type": ["llama"]}, None, "model_type is .'llama'., known"),
+    ({"hidden_act": "gelu"}, None, "hidden_act is 'gelu', known: .'silu'"),
+    ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, None, "rope_type is 'llama3'"),
+    ({"rope_scaling": "linear"}, None, "rope_type is 'linear'"),
+    ({"rope_scaling": {"type": "dynamic", "factor": 2.0}}, None, "rope_type is 'dynamic'"),
+    ({"rope_scaling": {"factor": 4.0}}, None, "factor is 4.0, known: .1.0, 0.0"),
+    ({"rope_scaling": {"type": "linear", "rope_type": None, "factor": 4}}, None, "is 'linear'"),
+    ({"rope_parameters": {"full_attention": {"rope_type": "yarn"}}}, None, "is {'full_att"),
+    ({"rope_parameters": {"rope_type": "default"}, "rope_scaling": {"type": "yarn"}}, None,
+     "rope_type is 'yarn'"),
+    ({"partial_rotary_factor": 0.5}, None, "partial_rotary_factor is 0.5"),
+    ({"num_key_value_heads": 3}, None, "4 heads of 8 numbers with 3 heads of keys"),
+    ({"head_dim": 7}, None, "4 heads of 7 numbers"),
+    ({"rope_entries": 4}, None, "turn a part of each head"),
+    ({"num_hidden_layers": 3}, None, "has no model.layers.2.*is it a decoder"),
+    ({"tie_word_embeddings": False}, None, "has no lm_head.weight: is it a decoder"),
+    ({"attention_bias": True}, None, "no model.layers.0.self_attn.q_proj.bias.*o_proj.bias"),
+    ({"mlp_bias": True}, None, "no model.layers.0.mlp.gate_proj.bias"),
+    ({"model_type": "qwen2"}, None, r"no .*q_proj.bias, .*k_proj.bias, .*0.*v_proj.bias, .*1"),
+    ({"num_hidden_layers": 1}, None, "9 arrays unknown to decoders of kind 'llama', such as"),
+    ({"vocab_size": 100}, None, "has the number 261, the model 100 tokens"),
+    ({"intermediate_size": 65}, None, r"has shape \(64, 32\), config.json says \(65, 32\)"),
+    ({"rope_theta": -1.0}, None, "rope_theta is -1.0, expected a positive number"),
+    ({"hidden_size": "x" * 999}, None, "hidden_size is 'xxx.*, expected a positive whole"),
+    ({}, "model.norm.weight", "model.norm.weight. holds numbers that are not finite"),
+])  # fmt: skip
 def test_settings_of_another_model_are_refused(tmp_path, settings, change, reason):
     """Models of another kind, missing or further arrays, other shapes, weights without value."""
     arrays = random_arrays()
@@ -365,29 +362,26 @@ def _both(*around):
     return {"type": "Sequence", "processors": steps}
 
 
-@together(
-    "changes, rule, first",
-    [
-        ({}, "smollm", None),
-        ({"pre_tokenizer": _BYTES}, "gpt-2", None),
-        ({"post_processor": {"type": "TemplateProcessing", "single": _FIRST}}, "smollm", 0),
-        ({"post_processor": {"type": "TemplateProcessing", "single": _FIRST[::-1]}}, None, None),
-        ({"pre_tokenizer": _BYTES | {"add_prefix_space": True}}, None, None),
-        ({"normalizer": {"type": "NFC"}}, None, None),
-        ({"model": tokenizer_json()["model"] | {"type": "WordPiece"}}, None, None),
-        ({"model": tokenizer_json()["model"] | {"byte_fallback": True}}, None, None),
-        ({"model": tokenizer_json()["model"] | {"ignore_merges": True}}, None, None),
-        ({"post_processor": {"type": "RobertaProcessing", "cls": ["<|end|>", 0]}}, None, None),
-        ({"post_processor": _both([], _FIRST)}, "smollm", 0),
-        ({"post_processor": _both(_FIRST[1:], _FIRST)}, None, None),
-        ({"added_tokens": [{"id": 0, "content": ""}]}, "smollm", None),
-        ({"pre_tokenizer": _LLAMA}, None, None),
-        ({"pre_tokenizer": _LLAMA, "model": tokenizer_json()["model"] | {"ignore_merges": True}},
-         "llama-bpe", None),
-        ({"pre_tokenizer": _steps({"type": "Split", "pattern": {"Regex": "."}, "invert": False,
-                                   "behavior": "Isolated"}, _BYTES)}, None, None),
-    ],
-)  # fmt: skip
+@together("changes, rule, first", [
+    ({}, "smollm", None),
+    ({"pre_tokenizer": _BYTES}, "gpt-2", None),
+    ({"post_processor": {"type": "TemplateProcessing", "single": _FIRST}}, "smollm", 0),
+    ({"post_processor": {"type": "TemplateProcessing", "single": _FIRST[::-1]}}, None, None),
+    ({"pre_tokenizer": _BYTES | {"add_prefix_space": True}}, None, None),
+    ({"normalizer": {"type": "NFC"}}, None, None),
+    ({"model": tokenizer_json()["model"] | {"type": "WordPiece"}}, None, None),
+    ({"model": tokenizer_json()["model"] | {"byte_fallback": True}}, None, None),
+    ({"model": tokenizer_json()["model"] | {"ignore_merges": True}}, None, None),
+    ({"post_processor": {"type": "RobertaProcessing", "cls": ["<|end|>", 0]}}, None, None),
+    ({"post_processor": _both([], _FIRST)}, "smollm", 0),
+    ({"post_processor": _both(_FIRST[1:], _FIRST)}, None, None),
+    ({"added_tokens": [{"id": 0, "content": ""}]}, "smollm", None),
+    ({"pre_tokenizer": _LLAMA}, None, None),
+    ({"pre_tokenizer": _LLAMA, "model": tokenizer_json()["model"] | {"ignore_merges": True}},
+     "llama-bpe", None),
+    ({"pre_tokenizer": _steps({"type": "Split", "pattern": {"Regex": "."}, "invert": False,
+                               "behavior": "Isolated"}, _BYTES)}, None, None),
+])  # fmt: skip
 def test_tokenizers_of_other_kinds_read_no_text(tmp_path, changes, rule, first):
     """A tokenizer that cuts otherwise must not be taken for a known one."""
     write_folder(tmp_path, random_arrays())
@@ -402,24 +396,21 @@ def test_tokenizers_of_other_kinds_read_no_text(tmp_path, changes, rule, first):
         assert np.array_equal(decoder.tokens("the"), [*[0][: first == 0], _NUMBERS["the"]])
 
 
-@together(
-    "name, changes",
-    [
-        ("tokenizer.json", {"model": {"type": "BPE", "vocab": {"a": "b"}, "merges": []}}),
-        ("tokenizer.json", {"model": {"type": "BPE", "vocab": {"a": 1}, "merges": ["a c"]}}),
-        ("tokenizer.json", {"model": 5}),
-        ("tokenizer.json", {"added_tokens": None}),
-        ("x.gguf", {"tokenizer.ggml.merges": ["th e x"]}),
-        ("x.gguf", {"tokenizer.ggml.merges": 7}),
-        ("x.gguf", {"tokenizer.ggml.tokens": [1, 2]}),
-        ("x.gguf", {"tokenizer.ggml.tokens": (), "tokenizer.ggml.merges": (),
-                    "tokenizer.ggml.token_type": (), "tokenizer.ggml.add_bos_token": True,
-                    "tokenizer.ggml.bos_token_id": 1}),
-        ("x.gguf", {"tokenizer.ggml.add_bos_token": [1, 0]}),
-        ("x.gguf", {"tokenizer.ggml.token_type": [1] * 999 + [3]}),
-        ("x.gguf", {"tokenizer.ggml.add_bos_token": True, "tokenizer.ggml.bos_token_id": "x"}),
-    ],
-)  # fmt: skip
+@together("name, changes", [
+    ("tokenizer.json", {"model": {"type": "BPE", "vocab": {"a": "b"}, "merges": []}}),
+    ("tokenizer.json", {"model": {"type": "BPE", "vocab": {"a": 1}, "merges": ["a c"]}}),
+    ("tokenizer.json", {"model": 5}),
+    ("tokenizer.json", {"added_tokens": None}),
+    ("x.gguf", {"tokenizer.ggml.merges": ["th e x"]}),
+    ("x.gguf", {"tokenizer.ggml.merges": 7}),
+    ("x.gguf", {"tokenizer.ggml.tokens": [1, 2]}),
+    ("x.gguf", {"tokenizer.ggml.tokens": (), "tokenizer.ggml.merges": (),
+                "tokenizer.ggml.token_type": (), "tokenizer.ggml.add_bos_token": True,
+                "tokenizer.ggml.bos_token_id": 1}),
+    ("x.gguf", {"tokenizer.ggml.add_bos_token": [1, 0]}),
+    ("x.gguf", {"tokenizer.ggml.token_type": [1] * 999 + [3]}),
+    ("x.gguf", {"tokenizer.ggml.add_bos_token": True, "tokenizer.ggml.bos_token_id": "x"}),
+])  # fmt: skip
 def test_damaged_tokenizers_are_refused(tmp_path, name, changes):
     """Wrong numbers, and merges that make no piece, would be read."""
     write_folder(tmp_path, random_arrays())

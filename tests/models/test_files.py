@@ -90,28 +90,25 @@ _WORD = "embeddings.word_embeddings.weight"
 
 
 @pytest.mark.slow
-@together(
-    "settings, change, reason",
-    [
-        ({"model_type": "gpt2"}, None, "'gpt2', known are 'bert' and 'albert'"),
-        ({"position_embedding_type": "relative_key"}, None, "only 'absolute' is known"),
-        ({"hidden_act": "mish"}, None, "hidden_act is unknown"),
-        ({"hidden_act": ["gelu"]}, None, "hidden_act is unknown"),
-        ({"num_attention_heads": 5}, None, "no multiple of num_attention_heads 5"),
-        ({"num_hidden_layers": 10**12}, None, "num_hidden_layers is 10"),
-        ({"num_hidden_layers": 10**5}, None, "at most 1000 are taken"),
-        ({"num_hidden_layers": 3}, None, "has no encoder.layer.2."),
-        ({"hidden_size": 32}, None, r"has shape \(44, 16\), config.json says \(44, 32\)"),
-        ({"hidden_size": "16"}, None, "hidden_size is '16'"),
-        ({"layer_norm_eps": -1.0}, None, "layer_norm_eps is -1.0"),
-        ({"vocab_size": 20}, None, "config.json says"),
-        ({}, lambda arrays: _without(arrays, "query"), "has no encoder.layer.0.attention.self"),
-        ({}, lambda arrays: _without(_without(arrays, "query"), "intermediate"),
-         r"query.weight, .*query.bias, .*intermediate.dense.weight, .*: is it a bert encoder\?"),
-        ({"num_hidden_layers": 100}, None, r"has no (\S+, ){19}\S+ and \d+ more: is it a bert"),
-        ({}, lambda arrays: _bad(arrays, _WORD, np.nan), "not finite"),
-    ],
-)  # fmt: skip
+@together("settings, change, reason", [
+    ({"model_type": "gpt2"}, None, "'gpt2', known are 'bert' and 'albert'"),
+    ({"position_embedding_type": "relative_key"}, None, "only 'absolute' is known"),
+    ({"hidden_act": "mish"}, None, "hidden_act is unknown"),
+    ({"hidden_act": ["gelu"]}, None, "hidden_act is unknown"),
+    ({"num_attention_heads": 5}, None, "no multiple of num_attention_heads 5"),
+    ({"num_hidden_layers": 10**12}, None, "num_hidden_layers is 10"),
+    ({"num_hidden_layers": 10**5}, None, "at most 1000 are taken"),
+    ({"num_hidden_layers": 3}, None, "has no encoder.layer.2."),
+    ({"hidden_size": 32}, None, r"has shape \(44, 16\), config.json says \(44, 32\)"),
+    ({"hidden_size": "16"}, None, "hidden_size is '16'"),
+    ({"layer_norm_eps": -1.0}, None, "layer_norm_eps is -1.0"),
+    ({"vocab_size": 20}, None, "config.json says"),
+    ({}, lambda arrays: _without(arrays, "query"), "has no encoder.layer.0.attention.self"),
+    ({}, lambda arrays: _without(_without(arrays, "query"), "intermediate"),
+     r"query.weight, .*query.bias, .*intermediate.dense.weight, .*: is it a bert encoder\?"),
+    ({"num_hidden_layers": 100}, None, r"has no (\S+, ){19}\S+ and \d+ more: is it a bert"),
+    ({}, lambda arrays: _bad(arrays, _WORD, np.nan), "not finite"),
+])  # fmt: skip
 def test_arrays_that_do_not_fit_together_are_refused(tmp_path, settings, change, reason):
     """Settings of another model, missing arrays, other shapes, weights that are no numbers."""
     arrays = write_encoder(tmp_path, **settings)

@@ -35,13 +35,10 @@ def observed(function: Any) -> Any:
     return observe(PROBLEM, DENSITY, moments, [("own", function)], time=3.0, step=7)["own"]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["resolution", ("own", first)], {"own": first},
-        [mf.observable("own", first), OBSERVABLES["entropy"]], [], "entropy",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("options", [
+    ["resolution", ("own", first)], {"own": first},
+    [mf.observable("own", first), OBSERVABLES["entropy"]], [], "entropy",
+])  # fmt: skip
 def test_ours_come_first_and_two_of_them_always(options):
     """A file would miss what figures need, or its observables depend on the order asked for."""
     names = [each.name for each in chosen_observables(options)]
@@ -51,14 +48,11 @@ def test_ours_come_first_and_two_of_them_always(options):
     assert chosen_observables(chosen_observables(options)) == chosen_observables(options)
 
 
-@pytest.mark.parametrize(
-    ("options", "beside"),
-    [
-        ({"first": first}, True), ([first], True), ([("first", first), sizes], True),
-        ([mf.observable("first", first)], True), ({}, True), (None, True), ([], False),
-        (["entropy", first], False), ([OBSERVABLES["entropy"]], False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "beside"), [
+    ({"first": first}, True), ([first], True), ([("first", first), sizes], True),
+    ([mf.observable("first", first)], True), ({}, True), (None, True), ([], False),
+    (["entropy", first], False), ([OBSERVABLES["entropy"]], False),
+])  # fmt: skip
 def test_own_observables_stand_beside_the_usual_ones(options, beside):
     """An added observable would replace the default ones; a list of names chooses."""
     problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, mf.von_mises_fisher(2.0))
@@ -99,26 +93,23 @@ def test_own_values_are_copies():
     assert result.tolist() == [0.0, 0.0]
 
 
-@together(
-    ("entries", "error", "message"),
-    [
-        ("enrgy", ValueError, "'enrgy' is not known. Did you mean energy. Known: attended_share, "),
-        (["qqq"], ValueError, "'qqq' is not known. Known: .* One of your own is given"),
-        ([2.0], TypeError,
-         r"holds 2.0 \(float\), expected a name of ours, a function, \(name, func"),
-        ([lambda measure: 0.0], ValueError, "'<lambda>' cannot name an observable"),
-        (3, TypeError, r"must be a list of names and .*, got 3 \(int\)"),
-        ({"own": 3}, TypeError, r"observable: function must be a function, got 3 \(int\)"),
-        ({3: first}, TypeError, r"observable: name must be a string, got 3 \(int\)"),
-        ({"energy": first}, ValueError, "'energy': this name is taken"),
-        ({"time": first}, ValueError, "'time': this name is taken"),
-        ({"clusters_mass": first}, ValueError, "'clusters_mass': this name is taken"),
-        ({"own_entry": first}, ValueError, "'own_entry': this name is taken"),
-        ({"own/mine": first}, ValueError, "'own/mine' cannot name an observable: take letters"),
-        ([("own", first), ("own", sizes)], ValueError, "'own' is given twice"),
-        ([Observable("energy", "mine", sizes)], ValueError, "'energy': this name is taken"),  # type: ignore[arg-type]
-    ],
-)  # fmt: skip
+@together(("entries", "error", "message"), [
+    ("enrgy", ValueError, "'enrgy' is not known. Did you mean energy. Known: attended_share, "),
+    (["qqq"], ValueError, "'qqq' is not known. Known: .* One of your own is given"),
+    ([2.0], TypeError,
+     r"holds 2.0 \(float\), expected a name of ours, a function, \(name, func"),
+    ([lambda measure: 0.0], ValueError, "'<lambda>' cannot name an observable"),
+    (3, TypeError, r"must be a list of names and .*, got 3 \(int\)"),
+    ({"own": 3}, TypeError, r"observable: function must be a function, got 3 \(int\)"),
+    ({3: first}, TypeError, r"observable: name must be a string, got 3 \(int\)"),
+    ({"energy": first}, ValueError, "'energy': this name is taken"),
+    ({"time": first}, ValueError, "'time': this name is taken"),
+    ({"clusters_mass": first}, ValueError, "'clusters_mass': this name is taken"),
+    ({"own_entry": first}, ValueError, "'own_entry': this name is taken"),
+    ({"own/mine": first}, ValueError, "'own/mine' cannot name an observable: take letters"),
+    ([("own", first), ("own", sizes)], ValueError, "'own' is given twice"),
+    ([Observable("energy", "mine", sizes)], ValueError, "'energy': this name is taken"),  # type: ignore[arg-type]
+])  # fmt: skip
 def test_what_is_no_observable_is_refused(entries, error, message):
     """The mistake would show after the run, or as a traceback in it."""
     refused(message, chosen_observables, entries, error=error)

@@ -132,13 +132,10 @@ def test_two_tokens_take_the_time_of_two_clusters():
         )
 
 
-@pytest.mark.parametrize(
-    "n, beta, constant",
-    [
-        (8, 2.0, 29.8796274), (32, 5.0, 195248.594), (128, 5.0, 4280.25546),
-        (32, 9.0, 1.75491578e152),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("n, beta, constant", [
+    (8, 2.0, 29.8796274), (32, 5.0, 195248.594), (128, 5.0, 4280.25546),
+    (32, 9.0, 1.75491578e152),
+])  # fmt: skip
 def test_late_gaps_have_their_constant(n, beta, constant):
     """The constant as printed."""
     log_constant = log_late_gap(problem(n, beta), n)
@@ -182,29 +179,22 @@ def test_the_ends_of_time_are_the_ends_of_the_curve():
             assert times[0] == 0.0 and times[3] == math.inf and np.all(times[1:] > 0)
 
 
-@together(
-    "call, message",
-    [
-        (lambda: mf.equiangular_cosine(problem(4, 1.0), 5, 1.0), "d >= 5, got d = 4"),
-        (lambda: mf.equiangular_cosine(problem(4, 1.0), 1, 1.0), "tokens must be at least 2"),
-        (lambda: mf.equiangular_cosine(problem(4, 1.0), 4, -1.0), "times must not be negative"),
-        (lambda: mf.equiangular_cosine(problem(4, 1.0), 4, 1.0, -0.5), "= -0.333333 and 1, got"),
-        (lambda: mf.equiangular_time(problem(4, 1.0), 4, 0.1, 0.2), "between start = 0.2 and 1"),
-        (lambda: mf.equiangular_time(problem(4, 1.0, mf.Flow("none", strength=-1.0)), 4, 0.5),
-         "a positive strength, got -1"),
-        (lambda: mf.equiangular_time(problem(4, 1.0, mf.Flow("none", diffusivity=0.1)), 4, 0.5),
-         "diffusivity > 0"),
-        (
-            lambda: mf.equiangular_time(
-                mf.Problem(mf.Sphere(), mf.zonal(lambda s: s), mf.USA), 2, 0.5
-            ),
-            "need mf.exponential",
-        ),
-        (lambda: mf.equiangular_beta(4, 0.0), "times must be positive and finite"),
-        (lambda: mf.equiangular_beta(4, 1.0, 1.0), "delta must lie between 0 and 1"),
-        (lambda: mf.equiangular_beta(1, 1.0), "tokens must be at least 2"),
-    ],
-)  # fmt: skip
+@together("call, message", [
+    (lambda: mf.equiangular_cosine(problem(4, 1.0), 5, 1.0), "d >= 5, got d = 4"),
+    (lambda: mf.equiangular_cosine(problem(4, 1.0), 1, 1.0), "tokens must be at least 2"),
+    (lambda: mf.equiangular_cosine(problem(4, 1.0), 4, -1.0), "times must not be negative"),
+    (lambda: mf.equiangular_cosine(problem(4, 1.0), 4, 1.0, -0.5), "= -0.333333 and 1, got"),
+    (lambda: mf.equiangular_time(problem(4, 1.0), 4, 0.1, 0.2), "between start = 0.2 and 1"),
+    (lambda: mf.equiangular_time(problem(4, 1.0, mf.Flow("none", strength=-1.0)), 4, 0.5),
+     "a positive strength, got -1"),
+    (lambda: mf.equiangular_time(problem(4, 1.0, mf.Flow("none", diffusivity=0.1)), 4, 0.5),
+     "diffusivity > 0"),
+    (lambda: mf.equiangular_time(mf.Problem(mf.Sphere(), mf.zonal(lambda s: s), mf.USA), 2, 0.5),
+     "need mf.exponential"),
+    (lambda: mf.equiangular_beta(4, 0.0), "times must be positive and finite"),
+    (lambda: mf.equiangular_beta(4, 1.0, 1.0), "delta must lie between 0 and 1"),
+    (lambda: mf.equiangular_beta(1, 1.0), "tokens must be at least 2"),
+])  # fmt: skip
 def test_what_no_curve_describes_is_refused(call, message):
     """Too little room, other kernels, repulsion, noise, and values out of range."""
     refused(message, call)

@@ -35,14 +35,11 @@ def first_gap(angles: np.ndarray, time: float, beta: float, normalized: bool) ->
     return float(run.y[1, -1] - run.y[0, -1])
 
 
-@pytest.mark.parametrize(
-    ("beta", "flow", "constant", "printed"),
-    [
-        (1.0, mf.USA, 2.6349325056, 6.5468555001), (5.0, mf.USA, -0.1091726876, 0.6733718250),
-        (9.0, mf.USA, -0.1596051608, 0.2753487002), (1.0, mf.SA, 4.0774601278, 9.0515779313),
-        (5.0, mf.SA, -2.3781487070, 27.0491676342), (9.0, mf.SA, -321.583556859, 559.7503939756),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("beta", "flow", "constant", "printed"), [
+    (1.0, mf.USA, 2.6349325056, 6.5468555001), (5.0, mf.USA, -0.1091726876, 0.6733718250),
+    (9.0, mf.USA, -0.1596051608, 0.2753487002), (1.0, mf.SA, 4.0774601278, 9.0515779313),
+    (5.0, mf.SA, -2.3781487070, 27.0491676342), (9.0, mf.SA, -321.583556859, 559.7503939756),
+])  # fmt: skip
 def test_square_lives_as_long_as_printed_and_as_atoms(beta, flow, constant, printed):
     """Pairs at pi / 2 - 0.02, in the papers' time, where rates are beta or beta / cosh^2."""
     unit = 1.0 if flow.normalized else math.exp(-beta)

@@ -128,15 +128,12 @@ def test_consensus_follows_the_value_and_rests_when_rescaled():
     np.testing.assert_allclose(result, [[1.0, 2.0]], rtol=1e-12)
 
 
-@together(
-    ("value", "score", "theorem"),
-    [
-        (2.0, [[2.0, 1.0], [1.0, 3.0]], "polytope"), (2.0, [[2.0, 1.0], [0.0, 3.0]], "hull"),
-        ([2.0, -1.0], [-1.0, 3.0], "none"), ([2.0, -3.0], 1.0, "none"),
-        ([[1.0, 1.0], [0.0, 1.0]], 1.0, "none"), ([[0.0, -1.0], [1.0, 0.0]], 1.0, "none"),
-        (-0.5, 2.0, "origin"), (-0.5, [2.0, 1.0], "none"),
-    ],
-)  # fmt: skip
+@together(("value", "score", "theorem"), [
+    (2.0, [[2.0, 1.0], [1.0, 3.0]], "polytope"), (2.0, [[2.0, 1.0], [0.0, 3.0]], "hull"),
+    ([2.0, -1.0], [-1.0, 3.0], "none"), ([2.0, -3.0], 1.0, "none"),
+    ([[1.0, 1.0], [0.0, 1.0]], 1.0, "none"), ([[0.0, -1.0], [1.0, 0.0]], 1.0, "none"),
+    (-0.5, 2.0, "origin"), (-0.5, [2.0, 1.0], "none"),
+])  # fmt: skip
 def test_theorems_follow_from_matrices(value, score, theorem):
     """A shape would be promised that no theorem knows."""
     assert listed_limits(problem_of(value, score=score)).theorem == theorem

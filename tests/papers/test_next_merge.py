@@ -187,19 +187,16 @@ def test_repr_says_who_and_when():
     assert repr(none) == "MergeEstimate(no pair meets before 1e308)"
 
 
-@together(
-    "call, error, message",
-    [
-        (lambda: next_merge_estimate(problem(CIRCLE, 1.0), mf.Measure(CIRCLE, [0.0])), ValueError,
-         "at least two clusters, got 1"),
-        (lambda: next_merge_estimate(problem(CIRCLE, 1.0), mf.Measure(CIRCLE, [0.0, 1.0]), 0.0),
-         ValueError, "gap must lie between 0 and pi, got 0"),
-        (lambda: next_merge_estimate(problem(SPHERE, 1.0), mf.Measure(CIRCLE, [0.0, 1.0])),
-         ValueError, "clusters live on the circle, the problem on the sphere"),
-        (lambda: next_merge_estimate(problem(CIRCLE, 1.0), mf.Density(CIRCLE, [1.0])), TypeError,
-         "measure must be weighted points, .*, got Density"),
-    ],
-)  # fmt: skip
+@together("call, error, message", [
+    (lambda: next_merge_estimate(problem(CIRCLE, 1.0), mf.Measure(CIRCLE, [0.0])), ValueError,
+     "at least two clusters, got 1"),
+    (lambda: next_merge_estimate(problem(CIRCLE, 1.0), mf.Measure(CIRCLE, [0.0, 1.0]), 0.0),
+     ValueError, "gap must lie between 0 and pi, got 0"),
+    (lambda: next_merge_estimate(problem(SPHERE, 1.0), mf.Measure(CIRCLE, [0.0, 1.0])),
+     ValueError, "clusters live on the circle, the problem on the sphere"),
+    (lambda: next_merge_estimate(problem(CIRCLE, 1.0), mf.Density(CIRCLE, [1.0])), TypeError,
+     "measure must be weighted points, .*, got Density"),
+])  # fmt: skip
 def test_what_cannot_merge_is_refused(call, error, message):
     """One cluster, no gap, another manifold, a density."""
     refused(message, call, error=error)

@@ -93,13 +93,10 @@ def test_pre_and_peri_share_a_curve():
         assert run.gap[2] * (run.radius[2] / 1.7) ** 2 == pytest.approx(3.734953426363, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("placement", "speed"),
-    [
-        ("post", 0.1389945237720), ("pre", 0.1389945237720), ("peri", 0.2548274222271),
-        ("ngpt", 0.1274137111136), ("depth_scaled", 0.1389945237720),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("placement", "speed"), [
+    ("post", 0.1389945237720), ("pre", 0.1389945237720), ("peri", 0.2548274222271),
+    ("ngpt", 0.1274137111136), ("depth_scaled", 0.1389945237720),
+])  # fmt: skip
 def test_initial_speeds(placement, speed):
     """Speeds as printed."""
     problem = laid(SA, placement, alpha=0.5)
@@ -203,44 +200,30 @@ def test_clocks_reach_any_time():
     assert equiangular_time(problem, 8, run.cosine[0]) == pytest.approx(math.log1p(1e5), rel=1e-13)
 
 
-@together(
-    ("call", "message"),
-    [
-        (lambda: equiangular_layers(SA, 9, np.ones(1)), "need mf.Sphere"),
-        (lambda: equiangular_layers(SA, 8, -np.ones(1)), "times must be a list of numbers"),
-        (lambda: equiangular_layers(SA, 8), "times must be a list of numbers from 0"),
-        (lambda: equiangular_layers(laid(SA, "pre", 0.1), 8), "number of layers is missing"),
-        (lambda: equiangular_layers(laid(SA, "pre", 0.1, count=3), 8, np.ones(1)),
-         "have times of their own"),
-        (lambda: mf.equiangular_cosine(laid(SA, "pre"), 8, 1.0), "mf.equiangular_layers knows"),
-        (
-            lambda: equiangular_layers(
-                mf.Problem(mf.Sphere(8), mf.exponential(400.0), mf.SA), 8, np.ones(1)
-            ),
-            "beta must be at most 340 in modulus, got 400",
-        ),
-        (
-            lambda: linear_phase_clock(
-                laid(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(True, -1.0)), "peri"),
-                np.array([2.0]),
-            ),
-            "at the centre after a time 1: ",
-        ),
-        (
-            lambda: linear_phase_clock(
-                laid(mf.Problem(mf.Circle(), mf.linear(), mf.SA), "ngpt"), np.ones(1)
-            ),
-            "divides by the attention of uniform",
-        ),
-        (
-            lambda: linear_phase_clock(
-                mf.Problem(mf.Circle(), mf.linear(), mf.Flow(True, 1.0, 0.1)), np.ones(1)
-            ),
-            "without diffusion",
-        ),
-        (lambda: linear_phase_clock(SA, -np.ones(1)), "times must not be negative"),
-    ],
-)  # fmt: skip
+@together(("call", "message"), [
+    (lambda: equiangular_layers(SA, 9, np.ones(1)), "need mf.Sphere"),
+    (lambda: equiangular_layers(SA, 8, -np.ones(1)), "times must be a list of numbers"),
+    (lambda: equiangular_layers(SA, 8), "times must be a list of numbers from 0"),
+    (lambda: equiangular_layers(laid(SA, "pre", 0.1), 8), "number of layers is missing"),
+    (lambda: equiangular_layers(laid(SA, "pre", 0.1, count=3), 8, np.ones(1)),
+     "have times of their own"),
+    (lambda: mf.equiangular_cosine(laid(SA, "pre"), 8, 1.0), "mf.equiangular_layers knows"),
+    (lambda: equiangular_layers(mf.Problem(mf.Sphere(8), mf.exponential(400.0), mf.SA), 8,
+                                np.ones(1)),
+     "beta must be at most 340 in modulus, got 400"),
+    (lambda: linear_phase_clock(laid(mf.Problem(mf.Circle(), mf.exponential(5.0),
+                                                mf.Flow(True, -1.0)),
+                                     "peri"),
+                                np.array([2.0])),
+     "at the centre after a time 1: "),
+    (lambda: linear_phase_clock(laid(mf.Problem(mf.Circle(), mf.linear(), mf.SA), "ngpt"),
+                                np.ones(1)),
+     "divides by the attention of uniform"),
+    (lambda: linear_phase_clock(mf.Problem(mf.Circle(), mf.linear(), mf.Flow(True, 1.0, 0.1)),
+                                np.ones(1)),
+     "without diffusion"),
+    (lambda: linear_phase_clock(SA, -np.ones(1)), "times must not be negative"),
+])  # fmt: skip
 def test_what_no_layer_does_is_refused(call, message):
     """Numbers out of range, and tokens that attention draws to the centre."""
     refused(message, call)

@@ -235,15 +235,12 @@ def test_lifetime_agrees_with_a_double_integral(d, beta, mass):
     assert cluster_lifetime(d, beta, mass) == pytest.approx(expected, rel=1e-8)
 
 
-@together(
-    ("d", "mass", "beta", "expected", "digits"),
-    [
-        (3, 1 / 3, 1.0, 12.865564, 1e-7), (3, 1 / 3, 2.0, 103.773076, 1e-8),
-        (3, 1 / 3, 3.0, 859.33193, 1e-8), (3, 1 / 3, 4.0, 6562.009, 1e-7),
-        (3, 1 / 3, 5.0, 4.884e4, 1e-4), (3, 0.45, 2.0, 398.32313, 2e-8),
-        (2, 1 / 3, 2.0, 126.853676, 1e-8), (4, 1 / 3, 2.0, 95.461334, 1e-8),
-    ],
-)  # fmt: skip
+@together(("d", "mass", "beta", "expected", "digits"), [
+    (3, 1 / 3, 1.0, 12.865564, 1e-7), (3, 1 / 3, 2.0, 103.773076, 1e-8),
+    (3, 1 / 3, 3.0, 859.33193, 1e-8), (3, 1 / 3, 4.0, 6562.009, 1e-7),
+    (3, 1 / 3, 5.0, 4.884e4, 1e-4), (3, 0.45, 2.0, 398.32313, 2e-8),
+    (2, 1 / 3, 2.0, 126.853676, 1e-8), (4, 1 / 3, 2.0, 95.461334, 1e-8),
+])  # fmt: skip
 def test_lifetimes_are_printed(d, mass, beta, expected, digits):
     """By composite Gauss quadrature and by Radau."""
     assert cluster_lifetime(d, beta, mass) == pytest.approx(expected, rel=digits)
@@ -299,13 +296,10 @@ def test_layers_have_the_mean_overlap():
 
 
 @pytest.mark.slow
-@together(
-    ("square", "time", "rule", "expected"),
-    [
-        (0.09, 4.0, "ito", 0.16865279), (0.25, 2.0, "ito", 0.313175754),
-        (0.25, 2.0, "stratonovich", 0.345767108),
-    ],
-)  # fmt: skip
+@together(("square", "time", "rule", "expected"), [
+    (0.09, 4.0, "ito", 0.16865279), (0.25, 2.0, "ito", 0.313175754),
+    (0.25, 2.0, "stratonovich", 0.345767108),
+])  # fmt: skip
 def test_orders_without_scores_are_printed(square, time, rule, expected):
     """By Chebyshev polynomials in |m|^2 and by differences of order four in its logit."""
     result = mean_squared_order(math.sqrt(square), time, rule)
@@ -404,25 +398,22 @@ def test_layers_in_many_dimensions_approach_the_simplex():
         assert d * (limit - overlaps.mean()) == pytest.approx(0.55, abs=d * error[d] + 0.2)
 
 
-@together(
-    ("call", "message"),
-    [
-        (lambda: antipodal_probability(1, 1.0), "d must be at least 2"),
-        (lambda: antipodal_probability(3, 1.0, 1.0), r"overlap must lie strictly within \+-1"),
-        (lambda: antipodal_probability(3, 1.0, 0.9, until=0.8), r"within \+-0.8, got 0.9"),
-        (lambda: antipodal_probability(3, 1.0, until=1.5), r"until must lie in \(0, 1\]"),
-        (lambda: antipodal_probability(3, 1.0, interpretation="itoh"), "'ito'"),
-        (lambda: overlap_coefficients(3, 1.0, np.array([1.1])), "overlap must lie between"),
-        (lambda: overlap_coefficients(3, 1.0, np.zeros(1), 1.0), "mass must lie strictly"),
-        (lambda: cluster_lifetime(3, 101.0, 0.3), "beta must be at most 100"),
-        (lambda: mean_overlap(3, 1.0, -1.0), "time must"),
-        (lambda: mean_squared_order(0.0, 1.0), "order must lie strictly"),
-        (lambda: token_moments(3, 1.0, -1), "count must be at least 0"),
-        (lambda: layered_mean(3, 0), "layers must be at least 1"),
-        (lambda: layered_mean(3, 1, 0.0), "time must be positive"),
-        (lambda: simplex_overlap(1, 1.0, np.ones(1)), "tokens must be at least 2"),
-    ],
-)  # fmt: skip
+@together(("call", "message"), [
+    (lambda: antipodal_probability(1, 1.0), "d must be at least 2"),
+    (lambda: antipodal_probability(3, 1.0, 1.0), r"overlap must lie strictly within \+-1"),
+    (lambda: antipodal_probability(3, 1.0, 0.9, until=0.8), r"within \+-0.8, got 0.9"),
+    (lambda: antipodal_probability(3, 1.0, until=1.5), r"until must lie in \(0, 1\]"),
+    (lambda: antipodal_probability(3, 1.0, interpretation="itoh"), "'ito'"),
+    (lambda: overlap_coefficients(3, 1.0, np.array([1.1])), "overlap must lie between"),
+    (lambda: overlap_coefficients(3, 1.0, np.zeros(1), 1.0), "mass must lie strictly"),
+    (lambda: cluster_lifetime(3, 101.0, 0.3), "beta must be at most 100"),
+    (lambda: mean_overlap(3, 1.0, -1.0), "time must"),
+    (lambda: mean_squared_order(0.0, 1.0), "order must lie strictly"),
+    (lambda: token_moments(3, 1.0, -1), "count must be at least 0"),
+    (lambda: layered_mean(3, 0), "layers must be at least 1"),
+    (lambda: layered_mean(3, 1, 0.0), "time must be positive"),
+    (lambda: simplex_overlap(1, 1.0, np.ones(1)), "tokens must be at least 2"),
+])  # fmt: skip
 def test_values_out_of_range_are_refused(call, message):
     """A probability or a time would be NaN, or belong to other arguments."""
     refused(message, call)

@@ -80,18 +80,14 @@ def test_caps_and_centres_have_their_formulas():
     assert expected_centres(mf.Sphere(5), 50, 0.7) == pytest.approx(chances.sum(), rel=1e-13)
 
 
-@together(
-    ("call", "message"),
-    [
-        (lambda: hemisphere_probability(mf.Circle(), 0), "tokens must be at least 1, got 0"),
-        (lambda: hemisphere_probability(mf.Euclidean(3), 9),
-         r"no law is uniform on Euclidean\(3\)"),
-        (lambda: cap_mass(mf.Circle(), 4.0), "angle must lie between 0 and pi, got 4"),
-        (lambda: log_pair_tail(mf.Circle(), 1.1), "cosine must lie between 0 and 1, got 1.1"),
-        (lambda: almost_orthogonal_bounds(mf.Circle(), 1, 0.1), "tokens must be at least 2"),
-        (lambda: expected_centres(mf.Circle(), -1, 0.1), "tokens must be at least 0"),
-    ],
-)  # fmt: skip
+@together(("call", "message"), [
+    (lambda: hemisphere_probability(mf.Circle(), 0), "tokens must be at least 1, got 0"),
+    (lambda: hemisphere_probability(mf.Euclidean(3), 9), r"no law is uniform on Euclidean\(3\)"),
+    (lambda: cap_mass(mf.Circle(), 4.0), "angle must lie between 0 and pi, got 4"),
+    (lambda: log_pair_tail(mf.Circle(), 1.1), "cosine must lie between 0 and 1, got 1.1"),
+    (lambda: almost_orthogonal_bounds(mf.Circle(), 1, 0.1), "tokens must be at least 2"),
+    (lambda: expected_centres(mf.Circle(), -1, 0.1), "tokens must be at least 0"),
+])  # fmt: skip
 def test_impossible_tokens_are_refused(call, message):
     """Numbers out of range."""
     refused(message, call)

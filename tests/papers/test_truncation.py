@@ -321,34 +321,31 @@ def test_the_degree_in_use_is_rounding():
     assert linear.rates == (1.0, 1.0)
 
 
-@together(
-    ("make", "message"),
-    [
-        (lambda: mf.truncation(USA5, 3, error=0.1), "give the degree or the error, got both"),
-        (lambda: mf.truncation(USA5, error=0.0), "error must be above 0, got 0"),
-        (lambda: mf.truncation(USA5, error=1e-310), "error must be at least 2.2"),
-        (lambda: mf.truncation(USA5, -1), "degree must be at least 0, got -1"),
-        (lambda: mf.truncation(mf.Problem(mf.Circle(), mf.zonal(lambda s: s), mf.USA)),
-         "nothing bounds the degrees of an own kernel"),
-        (
-            lambda: mf.truncation(
-                mf.Problem(mf.Euclidean(3), mf.Attention([mf.Head()], beta=1.0), initial=TOKENS)
-            ),
-            "there is nothing to truncate",
+@together(("make", "message"), [
+    (lambda: mf.truncation(USA5, 3, error=0.1), "give the degree or the error, got both"),
+    (lambda: mf.truncation(USA5, error=0.0), "error must be above 0, got 0"),
+    (lambda: mf.truncation(USA5, error=1e-310), "error must be at least 2.2"),
+    (lambda: mf.truncation(USA5, -1), "degree must be at least 0, got -1"),
+    (lambda: mf.truncation(mf.Problem(mf.Circle(), mf.zonal(lambda s: s), mf.USA)),
+     "nothing bounds the degrees of an own kernel"),
+    (
+        lambda: mf.truncation(
+            mf.Problem(mf.Euclidean(3), mf.Attention([mf.Head()], beta=1.0), initial=TOKENS)
         ),
-        (
-            lambda: mf.truncation(
-                mf.Problem(
-                    mf.Circle(), mf.Attention([mf.Head()], beta=1.0, normalization="sinkhorn")
-                )
-            ),
-            "bounded for normalization none and softmax",
+        "there is nothing to truncate",
+    ),
+    (
+        lambda: mf.truncation(
+            mf.Problem(
+                mf.Circle(), mf.Attention([mf.Head()], beta=1.0, normalization="sinkhorn")
+            )
         ),
-        (lambda: mf.truncation(USA5).flow_error(1.0, 0.5), "there is no partition"),
-        (lambda: mf.truncation(USA5).flow_error([0.5, -1.0]), "time must not be negative, got -1"),
-        (lambda: mf.truncation(NOISY).flow_error(1.0), "how errors grow is known of one kernel"),
-    ],
-)  # fmt: skip
+        "bounded for normalization none and softmax",
+    ),
+    (lambda: mf.truncation(USA5).flow_error(1.0, 0.5), "there is no partition"),
+    (lambda: mf.truncation(USA5).flow_error([0.5, -1.0]), "time must not be negative, got -1"),
+    (lambda: mf.truncation(NOISY).flow_error(1.0), "how errors grow is known of one kernel"),
+])  # fmt: skip
 def test_what_has_no_bound_is_refused(make, message):
     """A number would be told that nothing certifies."""
     refused(message, make)

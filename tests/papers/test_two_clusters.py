@@ -47,13 +47,10 @@ def by_quadrature(beta: float, angle: float, until: float, masses: tuple[float, 
         return float(mpmath.quad(slowness, pieces))
 
 
-@pytest.mark.parametrize(
-    "beta, angle, printed",
-    [
-        (1.0, 2 * math.pi / 3, 2.4657476968), (5.0, 2 * math.pi / 3, 2.8393709166),
-        (5.0, math.pi / 2, 0.2361724529), (10.0, math.pi / 2, 0.1024452894),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("beta, angle, printed", [
+    (1.0, 2 * math.pi / 3, 2.4657476968), (5.0, 2 * math.pi / 3, 2.8393709166),
+    (5.0, math.pi / 2, 0.2361724529), (10.0, math.pi / 2, 0.1024452894),
+])  # fmt: skip
 def test_time_of_any_split_is_the_printed_one(beta, angle, printed, verified):
     """USA, in the papers' time, for masses that sum to 1."""
     for masses in SPLITS[:4]:
@@ -219,23 +216,19 @@ def flip() -> float:
     return two_cluster_time(mf.Problem(mf.Circle(), mf.zonal(lambda s: s**2), mf.USA), 2.0, 0.1)
 
 
-@together(
-    "call, message",
-    [
-        (lambda: two_cluster_time(problem(1.0), 4.0, 1.0),
-         "angle must lie between 0 and pi, got 4"),
-        (lambda: two_cluster_time(problem(1.0), 2.0, -1.0), "until must lie between 0 and pi"),
-        (lambda: two_cluster_time(problem(1.0), 1.0, 2.0), "come closer: they never reach 2"),
-        (lambda: two_cluster_time(problem(1.0, mf.Flow("none", strength=-1.0)), 2.0, 1.0),
-         "go apart: they never reach 1"),
-        (lambda: two_cluster_time(problem(1.0), 2.0, 1.0, (0.0, 0.0)), "masses must be two"),
-        (lambda: two_cluster_time(problem(1.0), 2.0, 1.0, (0.9, 0.9)), "sum up to 1"),
-        (lambda: two_cluster_time(problem(1.0), 2.0, 1.0, (-0.1, 0.9)), "not negative"),
-        (lambda: two_cluster_time(problem(1.0, mf.Flow("none", diffusivity=0.1)), 2.0, 1.0),
-         "no stationary states with diffusivity > 0"),
-        (flip, "too rough, or vanishes between the two angles"),
-    ],
-)  # fmt: skip
+@together("call, message", [
+    (lambda: two_cluster_time(problem(1.0), 4.0, 1.0), "angle must lie between 0 and pi, got 4"),
+    (lambda: two_cluster_time(problem(1.0), 2.0, -1.0), "until must lie between 0 and pi"),
+    (lambda: two_cluster_time(problem(1.0), 1.0, 2.0), "come closer: they never reach 2"),
+    (lambda: two_cluster_time(problem(1.0, mf.Flow("none", strength=-1.0)), 2.0, 1.0),
+     "go apart: they never reach 1"),
+    (lambda: two_cluster_time(problem(1.0), 2.0, 1.0, (0.0, 0.0)), "masses must be two"),
+    (lambda: two_cluster_time(problem(1.0), 2.0, 1.0, (0.9, 0.9)), "sum up to 1"),
+    (lambda: two_cluster_time(problem(1.0), 2.0, 1.0, (-0.1, 0.9)), "not negative"),
+    (lambda: two_cluster_time(problem(1.0, mf.Flow("none", diffusivity=0.1)), 2.0, 1.0),
+     "no stationary states with diffusivity > 0"),
+    (flip, "too rough, or vanishes between the two angles"),
+])  # fmt: skip
 def test_what_has_no_time_is_refused(call, message):
     """Wrong angles and masses, or clusters that move apart, would have a time."""
     refused(message, call)

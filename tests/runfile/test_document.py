@@ -35,23 +35,20 @@ def test_pipe_is_read(tmp_path):
     writer.join()
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        pytest.param(b"a = \xff", "not a text file in UTF-8", id="bytes"),
-        pytest.param(b"\x00\x01", "not valid TOML", id="nulls"),
-        pytest.param(b"\x89HDF\r\n\x1a\n...", "holds results, expected a run file", id="results"),
-        pytest.param(b"a = ", "not valid TOML: Invalid value", id="novalue"),
-        pytest.param(b"a = 1\na = 2\n", "not valid TOML: Cannot overwrite", id="twice"),
-        pytest.param(b"a = " + b"9" * 5000, "not valid TOML: Exceeds the limit", id="digits"),
-        pytest.param(b"a = " + b"[" * 100_000, "not valid TOML: it nests too deeply", id="nested"),
-        pytest.param(b"#" * (2**22 + 1), "larger than 4 MiB", id="huge"),
-        pytest.param(b"a" + b".a" * 20000 + b" = 1",
-                     "not valid TOML: it holds a key of more than 32 parts", id="dotted"),
-        pytest.param(b"x = {" + b"'a b' ." * 40 + b"a = 1}", "a key of more than 32 parts",
-                     id="quoted"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("content", "message"), [
+    pytest.param(b"a = \xff", "not a text file in UTF-8", id="bytes"),
+    pytest.param(b"\x00\x01", "not valid TOML", id="nulls"),
+    pytest.param(b"\x89HDF\r\n\x1a\n...", "holds results, expected a run file", id="results"),
+    pytest.param(b"a = ", "not valid TOML: Invalid value", id="novalue"),
+    pytest.param(b"a = 1\na = 2\n", "not valid TOML: Cannot overwrite", id="twice"),
+    pytest.param(b"a = " + b"9" * 5000, "not valid TOML: Exceeds the limit", id="digits"),
+    pytest.param(b"a = " + b"[" * 100_000, "not valid TOML: it nests too deeply", id="nested"),
+    pytest.param(b"#" * (2**22 + 1), "larger than 4 MiB", id="huge"),
+    pytest.param(b"a" + b".a" * 20000 + b" = 1",
+                 "not valid TOML: it holds a key of more than 32 parts", id="dotted"),
+    pytest.param(b"x = {" + b"'a b' ." * 40 + b"a = 1}", "a key of more than 32 parts",
+                 id="quoted"),
+])  # fmt: skip
 def test_what_is_no_document_is_refused(tmp_path, content, message):
     """The user would see a traceback of the parser, or wait for ever."""
     refused(message, read_document, written(tmp_path, content), error=ConfigError)

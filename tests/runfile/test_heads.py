@@ -197,23 +197,19 @@ def test_mistake_in_a_head_has_its_line(path, text, message):
     assert words.startswith("run.toml: [") and "\n" not in words
 
 
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("heads=[]", "[[heads]] is empty: without it there is one head, Q = K = V = 1."),
-        ("heads=3", "[[heads]] must be a list of tables, got 3."),
-        ("heads=[1]", "[[heads]] 1 must be a table, got 1."),
-        ("problem.kernel=linear", '[problem] [[heads]] need kernel = "exponential", got "linear".'),
-        ('problem={manifold="circle"}',
-         "[[heads]] 2 beta is missing: give it here or in [problem]."),
-        ('problem={manifold="circle", normalized=true, normalization="none"}',
-         '[problem] normalized = true is normalization = "softmax", beside normalization = "no'),
-        ("problem.normalization=usa", '[problem] normalization = "usa" is not known. Known: none,'),
-        ("heads.value=3", '"heads.value=3": [[heads]] are set as a whole, as --set \'heads=[{val'),
-        ("output.path=score.npy", 'path = "score.npy" is read by this run'),
-        ("time.unit=growth", "[time] heads move uniform itself, |v| up to "),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("override", "message"), [
+    ("heads=[]", "[[heads]] is empty: without it there is one head, Q = K = V = 1."),
+    ("heads=3", "[[heads]] must be a list of tables, got 3."),
+    ("heads=[1]", "[[heads]] 1 must be a table, got 1."),
+    ("problem.kernel=linear", '[problem] [[heads]] need kernel = "exponential", got "linear".'),
+    ('problem={manifold="circle"}', "[[heads]] 2 beta is missing: give it here or in [problem]."),
+    ('problem={manifold="circle", normalized=true, normalization="none"}',
+     '[problem] normalized = true is normalization = "softmax", beside normalization = "no'),
+    ("problem.normalization=usa", '[problem] normalization = "usa" is not known. Known: none,'),
+    ("heads.value=3", '"heads.value=3": [[heads]] are set as a whole, as --set \'heads=[{val'),
+    ("output.path=score.npy", 'path = "score.npy" is read by this run'),
+    ("time.unit=growth", "[time] heads move uniform itself, |v| up to "),
+])  # fmt: skip
 def test_mistake_beside_heads_has_its_line(path, override, message):
     """Heads would be left out of account in silence."""
     heads = '[[heads]]\nbeta = 1.0\n[[heads]]\nscore = "score.npy"\n'

@@ -81,17 +81,13 @@ def test_table_fills_in_defaults():
     assert read_table("f: [time]", {"end": 1}, keys) == {"end": 1.0, "save": 61}
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        (3, r"f: \[time\] must be a table, got 3\."),
-        ({}, r"f: \[time\] end is missing\."),
-        ({"End": 1},
-         r"\[time\] 'End' is not a key of this section\. Did you mean end\? Known: end"),
-        ({"a\nb" * 100: 1}, r"'a\\nba\\nb.*\.\.\. is not a key"),
-        ({"end": "soon"}, r'f: \[time\] end = "soon" must be a number\.'),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("table", "message"), [
+    (3, r"f: \[time\] must be a table, got 3\."),
+    ({}, r"f: \[time\] end is missing\."),
+    ({"End": 1}, r"\[time\] 'End' is not a key of this section\. Did you mean end\? Known: end"),
+    ({"a\nb" * 100: 1}, r"'a\\nba\\nb.*\.\.\. is not a key"),
+    ({"end": "soon"}, r'f: \[time\] end = "soon" must be a number\.'),
+])  # fmt: skip
 def test_table_names_section_and_key(table, message):
     """The user would have to search for the mistake."""
     refused(message, read_table, "f: [time]", table, {"end": Key(number)}, error=ConfigError)

@@ -64,22 +64,19 @@ def test_laws_of_labels_are_read_from_the_file_of_their_run(tmp_path):
         mf.simulate(mf.load(tmp_path / "run.h5").problem, 0.1, labels=6)
 
 
-@pytest.mark.parametrize(
-    ("text", "changes", "message"),
-    [
-        ('[frequencies]\nlaw = "normal"', (), r"\[frequencies\] law .*lorentzian"),
-        ('[frequencies]\nlaw = "gaussian"', (), r'\[frequencies\] law = "gaussian" needs a width'),
-        ('[frequencies]\nlaw = "given"', (), r"needs values = \[\.\.\.\]"),
-        ("", ("initial.profile=1",), r"\[initial\] profile is over positions"),
-        (SPREAD, CAUSAL[:1], r"this problem has two"),
-        # The key is not `power`.
-        ("", ("problem.mask=causal", "initial.profile=-1"),
-         r"\[initial\] profile must be at least 0, got -1"),
-        # Modes in flat space are refused as densities are, not for their degree.
-        ("", ("problem.manifold=space:2", "initial.modes=[[2,0.1]]", "representation="),
-         "Start from tokens"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "changes", "message"), [
+    ('[frequencies]\nlaw = "normal"', (), r"\[frequencies\] law .*lorentzian"),
+    ('[frequencies]\nlaw = "gaussian"', (), r'\[frequencies\] law = "gaussian" needs a width'),
+    ('[frequencies]\nlaw = "given"', (), r"needs values = \[\.\.\.\]"),
+    ("", ("initial.profile=1",), r"\[initial\] profile is over positions"),
+    (SPREAD, CAUSAL[:1], r"this problem has two"),
+    # The key is not `power`.
+    ("", ("problem.mask=causal", "initial.profile=-1"),
+     r"\[initial\] profile must be at least 0, got -1"),
+    # Modes in flat space are refused as densities are, not for their degree.
+    ("", ("problem.manifold=space:2", "initial.modes=[[2,0.1]]", "representation="),
+     "Start from tokens"),
+])  # fmt: skip
 def test_mistake_has_its_line(path, text, changes, message):
     """A mistake would be run, or end in a traceback."""
     path.write_text(FILE + text, encoding="utf-8")

@@ -40,17 +40,13 @@ def test_text_is_the_effective_run_file(path, tmp_path):
     assert tomllib.loads(config.text)["problem"]["beta"] == 5.5
 
 
-@pytest.mark.parametrize(
-    ("overrides", "expected"),
-    [
-        (["time.unit=paper"], np.linspace(0, 3, 4)),
-        (["time.unit=paper", "problem.normalized=false"], np.linspace(0, 3, 4) * np.exp(4.0)),
-        (["time.save=[0.5, 2]"], [0.5, 2.0]),
-        (["time.spacing=log", "time.first=0.003"], [0.003, 0.03, 0.3, 3.0]),
-        (["time.spacing=log", "time.first=1e-300", "time.end=1e300"],
-         [1e-300, 1e-100, 1e100, 1e300]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("overrides", "expected"), [
+    (["time.unit=paper"], np.linspace(0, 3, 4)),
+    (["time.unit=paper", "problem.normalized=false"], np.linspace(0, 3, 4) * np.exp(4.0)),
+    (["time.save=[0.5, 2]"], [0.5, 2.0]),
+    (["time.spacing=log", "time.first=0.003"], [0.003, 0.03, 0.3, 3.0]),
+    (["time.spacing=log", "time.first=1e-300", "time.end=1e300"], [1e-300, 1e-100, 1e100, 1e300]),
+])  # fmt: skip
 def test_times_are_in_scaled_time(path, overrides, expected):
     """The run would save at other times than asked for."""
     assert load(path, *overrides).times == pytest.approx(np.asarray(expected), rel=1e-13, abs=0)
@@ -86,35 +82,32 @@ def test_states_above_a_million_tokens_are_not_all_stored(path, overrides, state
     assert load(path, *overrides).output.state == state
 
 
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        # Who sets a step believes that it acts.
-        (["time.step=0.1"], r"\[time\] step = 0.1 cannot act: it is for noisy particles, and this"),
-        (["representation.seed=0"], r"\[representation\] seed = 0 cannot .* this run is a density"),
-        (["representation.tokens=9"], r"tokens = 9 .* Leave it out, or take the repr"),
-        (["representation.name=particles", "representation.tokens=9"],
-         r"max_degree = 128 cannot act: it is for a density, and this run is particles without"),
-        # `check` would call them valid, and the run would fail, or never end.
-        (["time.end=2e300"], r"\[time\] end = 2e\+300 must be at most 1e\+300 in scaled time"),
-        (["problem.diffusivity=1e200"],
-         r"\[problem\] diffusivity = 1e\+200 must be at most 1e\+90"),
-        (["problem.strength=-1e308"], r"\[problem\] strength = -1e\+308 must be at most 1e\+90"),
-        (["compare.runs=3000000"], r"\[compare\] runs must lie between 2 and 1000000"),
-        (["compare.tokens=[1000000000000]"], r"\[compare\] tokens must all be at most 10000000000"),
-        (["ensemble.tokens=[1000000000000]"],
-         r"\[ensemble\] tokens must all be at most 1000000000"),
-        # The run would save at infinity.
-        (["time.unit=paper", "problem.normalized=false", "time.end=1e308"],
-         r"\[time\] end = 1e\+308 must be at most 1e\+300 in scaled time, got inf"),
-        # A run file of 4 MiB would be looked at for minutes.
-        ([f"problem.multipliers={[1.0] * 2049}", "problem.kernel=zonal", "problem.manifold=sphere"],
-         "multipliers holds 2049 numbers, expected 1 to 2048"),
-        # The run would be silent for longer than anyone lives.
-        (["representation={name='particles', tokens=5}", "problem.diffusivity=0.1", "time.end=1",
-          "time.step=1e-17"], r"\[time\] step = 1e-17 makes 1e\+17 steps"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("overrides", "message"), [
+    # Who sets a step believes that it acts.
+    (["time.step=0.1"], r"\[time\] step = 0.1 cannot act: it is for noisy particles, and this"),
+    (["representation.seed=0"], r"\[representation\] seed = 0 cannot .* this run is a density"),
+    (["representation.tokens=9"], r"tokens = 9 .* Leave it out, or take the repr"),
+    (["representation.name=particles", "representation.tokens=9"],
+     r"max_degree = 128 cannot act: it is for a density, and this run is particles without"),
+    # `check` would call them valid, and the run would fail, or never end.
+    (["time.end=2e300"], r"\[time\] end = 2e\+300 must be at most 1e\+300 in scaled time"),
+    (["problem.diffusivity=1e200"],
+     r"\[problem\] diffusivity = 1e\+200 must be at most 1e\+90"),
+    (["problem.strength=-1e308"], r"\[problem\] strength = -1e\+308 must be at most 1e\+90"),
+    (["compare.runs=3000000"], r"\[compare\] runs must lie between 2 and 1000000"),
+    (["compare.tokens=[1000000000000]"], r"\[compare\] tokens must all be at most 10000000000"),
+    (["ensemble.tokens=[1000000000000]"],
+     r"\[ensemble\] tokens must all be at most 1000000000"),
+    # The run would save at infinity.
+    (["time.unit=paper", "problem.normalized=false", "time.end=1e308"],
+     r"\[time\] end = 1e\+308 must be at most 1e\+300 in scaled time, got inf"),
+    # A run file of 4 MiB would be looked at for minutes.
+    ([f"problem.multipliers={[1.0] * 2049}", "problem.kernel=zonal", "problem.manifold=sphere"],
+     "multipliers holds 2049 numbers, expected 1 to 2048"),
+    # The run would be silent for longer than anyone lives.
+    (["representation={name='particles', tokens=5}", "problem.diffusivity=0.1", "time.end=1",
+      "time.step=1e-17"], r"\[time\] step = 1e-17 makes 1e\+17 steps"),
+])  # fmt: skip
 def test_what_no_run_can_do_is_refused(path, overrides, message):
     """A mistake would be found after hours, or never."""
     if not overrides[0].startswith(("compare", "ensemble")):

@@ -70,18 +70,15 @@ def test_run_file_says_what_python_says_and_its_result_too(path):
 LAYERS = mf.Layers(0.1, 24, "mix", "strang", tau=0.5, radius=3.0)
 
 
-@pytest.mark.parametrize(
-    "problem",
-    [
-        PROBLEM,
-        mf.Problem(mf.Sphere(4), mf.linear(), mf.SA, mf.normal_tokens(3, scale=0.5), layers=LAYERS),
-        mf.Problem(mf.Sphere(9), mf.exponential(2.0), mf.USA, initial=mf.normal_tokens(3),
-                   drift=mf.LinearDrift(2.0)),
-        mf.Problem(mf.Sphere(4), mf.linear(), mf.USA, mf.configuration("simplex", None, 2)),
-        mf.Problem(mf.Circle(), mf.linear(), mf.USA,
-                   initial=mf.configuration("polygon", 2, weights=[0.1, 0.9])),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("problem", [
+    PROBLEM,
+    mf.Problem(mf.Sphere(4), mf.linear(), mf.SA, mf.normal_tokens(3, scale=0.5), layers=LAYERS),
+    mf.Problem(mf.Sphere(9), mf.exponential(2.0), mf.USA, initial=mf.normal_tokens(3),
+               drift=mf.LinearDrift(2.0)),
+    mf.Problem(mf.Sphere(4), mf.linear(), mf.USA, mf.configuration("simplex", None, 2)),
+    mf.Problem(mf.Circle(), mf.linear(), mf.USA,
+               initial=mf.configuration("polygon", 2, weights=[0.1, 0.9])),
+])  # fmt: skip
 def test_problem_of_python_is_read_again_from_what_is_written(path, problem):
     """Files of runs made in Python would tell of another problem."""
     import tomli_w

@@ -80,17 +80,13 @@ MASKED = mf.Attention(beta=3.0, mask="alibi", alibi_rate=2.0)
 KERNEL = mf.Attention([mf.Head(query=[1.0, 2.0])], beta=3.0, strength=2.0)
 
 
-@pytest.mark.parametrize(
-    ("first", "flow", "later"),
-    [
-        (mf.exponential(2.0), mf.SA, [mf.Stage(0.3), *PROBLEM.stages[1:]]),
-        (KERNEL, KERNEL.flow,
-         [mf.Stage(0.1), mf.Stage(kernel=mf.linear(), flow=mf.Flow(True, 0.5))]),
-        (MASKED, MASKED.flow, [mf.Stage(1.0), mf.Stage(2.0, mf.Attention(beta=3.0)), mf.Stage()]),
-        (mf.zonal(multipliers=[1.0, 0.5]), mf.SA, [mf.Stage(1.0), mf.Stage(flow=mf.USA)]),
-        (mf.zonal(multipliers=[1.0, 0.5]), mf.USA, [mf.Stage(1.0), mf.Stage(kernel=MASKED)]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("first", "flow", "later"), [
+    (mf.exponential(2.0), mf.SA, [mf.Stage(0.3), *PROBLEM.stages[1:]]),
+    (KERNEL, KERNEL.flow, [mf.Stage(0.1), mf.Stage(kernel=mf.linear(), flow=mf.Flow(True, 0.5))]),
+    (MASKED, MASKED.flow, [mf.Stage(1.0), mf.Stage(2.0, mf.Attention(beta=3.0)), mf.Stage()]),
+    (mf.zonal(multipliers=[1.0, 0.5]), mf.SA, [mf.Stage(1.0), mf.Stage(flow=mf.USA)]),
+    (mf.zonal(multipliers=[1.0, 0.5]), mf.USA, [mf.Stage(1.0), mf.Stage(kernel=MASKED)]),
+])  # fmt: skip
 def test_problem_of_python_is_read_again_from_what_is_written(path, first, flow, later):
     """Files of runs made in Python would tell of another problem."""
     import tomli_w

@@ -221,22 +221,15 @@ def test_repr_says_what_matters():
     assert f"lifetime {rates.lifetime:.4g}, slowest contraction 0.9" in repr(rates)
 
 
-@pytest.mark.parametrize(
-    "call, error, message",
-    [
-        (lambda: cluster_rates(problem("circle", 1.0, mf.USA), [0.0, 1.0]), TypeError,
-         "measure must be weighted points, .*, got .0.0, 1.0. .list"),
-        (lambda: cluster_rates(problem("sphere", 1.0, mf.USA), CLUSTERS["circle"]), ValueError,
-         "clusters live on the circle, the problem on the sphere"),
-        (
-            lambda: cluster_rates(
-                problem("circle", 1.0, mf.Flow("none", diffusivity=0.1)), CLUSTERS["circle"]
-            ),
-            ValueError,
-            "no stationary states with diffusivity > 0",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("call, error, message", [
+    (lambda: cluster_rates(problem("circle", 1.0, mf.USA), [0.0, 1.0]), TypeError,
+     "measure must be weighted points, .*, got .0.0, 1.0. .list"),
+    (lambda: cluster_rates(problem("sphere", 1.0, mf.USA), CLUSTERS["circle"]), ValueError,
+     "clusters live on the circle, the problem on the sphere"),
+    (lambda: cluster_rates(problem("circle", 1.0, mf.Flow("none", diffusivity=0.1)),
+                           CLUSTERS["circle"]),
+     ValueError, "no stationary states with diffusivity > 0"),
+])  # fmt: skip
 def test_what_is_no_configuration_is_refused(call, error, message):
     """A density, a measure elsewhere, and diffusion have no cluster rates."""
     refused(message, call, error=error)

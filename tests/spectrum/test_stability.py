@@ -258,13 +258,10 @@ def test_thresholds_are_the_same_for_both_flows():
     assert len(mf.switching_thresholds(usa)) == 9
 
 
-@pytest.mark.parametrize(
-    "kernel, flow",
-    [
-        (mf.linear(), mf.USA), (mf.exponential(-9.0), mf.USA),
-        (mf.exponential(9.0), mf.Flow("none", strength=-1.0)), (mf.zonal(np.exp, beta=9.0), mf.USA),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("kernel, flow", [
+    (mf.linear(), mf.USA), (mf.exponential(-9.0), mf.USA),
+    (mf.exponential(9.0), mf.Flow("none", strength=-1.0)), (mf.zonal(np.exp, beta=9.0), mf.USA),
+])  # fmt: skip
 def test_no_thresholds_where_the_formula_does_not_hold(kernel, flow):
     """They belong to the attractive exponential kernel with beta > 0."""
     assert mf.switching_thresholds(mf.Problem(mf.Circle(), kernel, flow)) == []
@@ -304,13 +301,10 @@ def test_dominant_degree_is_none_where_nothing_grows(kernel, flow):
     assert mf.onset_time(problem, 1000) == np.inf
 
 
-@pytest.mark.parametrize(
-    "kernel, flow",
-    [
-        (mf.exponential(9.0), mf.USA), (mf.exponential(9.0), mf.SA), (mf.exponential(-3.0), mf.USA),
-        (mf.linear(), mf.SA), (mf.zonal(multipliers=[1.0, 0.2, 0.3]), mf.USA),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("kernel, flow", [
+    (mf.exponential(9.0), mf.USA), (mf.exponential(9.0), mf.SA), (mf.exponential(-3.0), mf.USA),
+    (mf.linear(), mf.SA), (mf.zonal(multipliers=[1.0, 0.2, 0.3]), mf.USA),
+])  # fmt: skip
 def test_critical_diffusivity_makes_the_first_degree_marginal(kernel, flow):
     """Just below it one degree grows, just above it none."""
     critical = mf.critical_diffusivity(circle(kernel, flow))
@@ -321,13 +315,10 @@ def test_critical_diffusivity_makes_the_first_degree_marginal(kernel, flow):
     assert growth_rate_max(below) > 0 > growth_rate_max(above)
 
 
-@pytest.mark.parametrize(
-    "dimension, beta, kappa",
-    [
-        (1, 5.0, 0.2054599575), (1, 2.4, 1.044330156), (1, 10.0, 0.003743932531),
-        (2, 5.0, 0.4210930111), (2, 1.7, 2.27190295), (2, 10.0, 0.01008887326),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("dimension, beta, kappa", [
+    (1, 5.0, 0.2054599575), (1, 2.4, 1.044330156), (1, 10.0, 0.003743932531),
+    (2, 5.0, 0.4210930111), (2, 1.7, 2.27190295), (2, 10.0, 0.01008887326),
+])  # fmt: skip
 def test_critical_diffusivity_equals_the_noisy_papers(dimension, beta, kappa, verified):
     """The papers' threshold kappa_# = beta / a_1: noise 1/kappa is diffusivity e^beta (2.7)."""
     problem = mf.Problem(mf.Sphere(dimension + 1), mf.exponential(beta), mf.USA)

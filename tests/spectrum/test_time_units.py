@@ -26,13 +26,10 @@ def test_paper_time_undoes_the_scaling_of_the_kernel(beta):
     )
 
 
-@pytest.mark.parametrize(
-    "problem",
-    [
-        circle(mf.exponential(9.0), mf.SA), circle(mf.linear()), circle(mf.linear(), mf.SA),
-        circle(mf.zonal(multipliers=[1.0, 0.25])),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("problem", [
+    circle(mf.exponential(9.0), mf.SA), circle(mf.linear()), circle(mf.linear(), mf.SA),
+    circle(mf.zonal(multipliers=[1.0, 0.25])),
+])  # fmt: skip
 def test_paper_time_is_scaled_time_where_nothing_was_scaled(problem):
     """A quotient forgets the scale; the linear kernel has none."""
     assert paper_time_factor(problem) == 1.0

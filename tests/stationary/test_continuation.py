@@ -128,18 +128,15 @@ ROOT = scalar(
 )
 
 
-@together(
-    "curve, how, error, message",
-    [
-        # A closed curve; one that ends at p = 0, and a bound that is never met.
-        ((CIRCLE, (1.0, 0.0), (0.0, 1.0)), {"pace": Pace(points=50)}, ContinuationError,
-         "has not ended after 50 points, at p = "),
-        ((ROOT, (1.0, 1.0), (0.0, -1.0)), {}, ContinuationError,
-         "could not be followed beyond p = "),
-        ((CUBIC, (-1.2, -0.528), (1.0, 0.0)), {"bounds": (0.0, 1.0)}, ValueError,
-         "p = -0.528 of the first point lies outside"),
-    ],
-)  # fmt: skip
+@together("curve, how, error, message", [
+    # A closed curve; one that ends at p = 0, and a bound that is never met.
+    ((CIRCLE, (1.0, 0.0), (0.0, 1.0)), {"pace": Pace(points=50)}, ContinuationError,
+     "has not ended after 50 points, at p = "),
+    ((ROOT, (1.0, 1.0), (0.0, -1.0)), {}, ContinuationError,
+     "could not be followed beyond p = "),
+    ((CUBIC, (-1.2, -0.528), (1.0, 0.0)), {"bounds": (0.0, 1.0)}, ValueError,
+     "p = -0.528 of the first point lies outside"),
+])  # fmt: skip
 def test_curves_without_an_end_are_errors(curve, how, error, message):
     """They would be followed, or steps tried, for ever."""
     refused(message, along, *curve, **how, error=error)

@@ -15,13 +15,10 @@ from meanfield.stationary.branches import branch_direction, primary_branch, tric
 REPULSIVE = mf.Flow("none", strength=-1.0)
 
 
-@pytest.mark.parametrize(
-    ("d", "beta"),
-    [
-        (2, 2.446918311289), (3, 1.8161545254359), (4, 1.5752571500921), (8, 1.2665530245209),
-        (16, 1.1289715754832), (64, 1.0314944262472),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("d", "beta"), [
+    (2, 2.446918311289), (3, 1.8161545254359), (4, 1.5752571500921), (8, 1.2665530245209),
+    (16, 1.1289715754832), (64, 1.0314944262472),
+])  # fmt: skip
 def test_tricritical_beta_is_that_of_forty_digits(d, beta):
     """The reference values were computed with 40 digits and printed with 13."""
     assert tricritical_beta(mf.Sphere(d)) == pytest.approx(beta, rel=1e-12)
@@ -53,14 +50,11 @@ def slope_of_branch(problem: mf.Problem) -> float:
     return float(np.polyfit(eps[chosen] ** 2, ratios / eps[chosen] ** 2, 4)[-1])
 
 
-@pytest.mark.parametrize(
-    ("dimension", "beta", "flow"),
-    [
-        (1, 1.0, mf.USA), (1, 2.4, mf.USA), (1, -3.0, mf.USA), (2, 1.5, mf.USA), (7, 1.4, mf.USA),
-        (1, 3.0, mf.USA), (1, 2.0, mf.SA), (1, -2.0, mf.SA), (2, 3.0, mf.SA), (4, 2.0, mf.SA),
-        (1, -3.0, REPULSIVE), (1, -3.0, mf.Flow(normalized=True, strength=-2.0)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("dimension", "beta", "flow"), [
+    (1, 1.0, mf.USA), (1, 2.4, mf.USA), (1, -3.0, mf.USA), (2, 1.5, mf.USA), (7, 1.4, mf.USA),
+    (1, 3.0, mf.USA), (1, 2.0, mf.SA), (1, -2.0, mf.SA), (2, 3.0, mf.SA), (4, 2.0, mf.SA),
+    (1, -3.0, REPULSIVE), (1, -3.0, mf.Flow(normalized=True, strength=-2.0)),
+])  # fmt: skip
 def test_direction_is_that_of_the_branch(dimension, beta, flow):
     """An error in the expansion to third order would be seen: B is fitted to 1e-6."""
     problem = mf.Problem(mf.Sphere(dimension + 1), mf.exponential(beta), flow)

@@ -185,19 +185,16 @@ def weak(manifold, beta, diffusivity):
     return mf.Problem(manifold, mf.exponential(beta), mf.Flow("none", diffusivity=diffusivity))
 
 
-@together(
-    "call, arguments, message",
-    [
-        # Beyond S^2 there are no such groups; too sharp, memory would be filled before the start.
-        (stationary_state, (weak(mf.Circle(), 5.0, 0.01), "tetrahedral"),
-         "tetrahedral states live on the sphere, not on circle"),
-        (stationary_state, (weak(SPHERE, 8.0, 1e-8), "icosahedral"),
-         "makes icosahedral states too sharp for a grid"),
-        (polyhedral, ("cubic", 8), "'cubic' is not known. Known: tetrahedral, octahedral"),
-        (polyhedral, ("icosahedral", 5), "no icosahedral harmonic has a degree from 1 to"),
-        (polyhedral_basis, ("octahedral", 8, 6), "grid_degree = 6 is below max_degree = 8"),
-    ],
-)  # fmt: skip
+@together("call, arguments, message", [
+    # Beyond S^2 there are no such groups; too sharp, memory would be filled before the start.
+    (stationary_state, (weak(mf.Circle(), 5.0, 0.01), "tetrahedral"),
+     "tetrahedral states live on the sphere, not on circle"),
+    (stationary_state, (weak(SPHERE, 8.0, 1e-8), "icosahedral"),
+     "makes icosahedral states too sharp for a grid"),
+    (polyhedral, ("cubic", 8), "'cubic' is not known. Known: tetrahedral, octahedral"),
+    (polyhedral, ("icosahedral", 5), "no icosahedral harmonic has a degree from 1 to"),
+    (polyhedral_basis, ("octahedral", 8, 6), "grid_degree = 6 is below max_degree = 8"),
+])  # fmt: skip
 def test_polyhedral_refuses_what_has_no_basis(call, arguments, message):
     """A misspelt group, a basis without functions, or aliased ones would have no states."""
     refused(message, call, *arguments)

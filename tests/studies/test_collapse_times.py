@@ -107,20 +107,17 @@ def test_figure_has_a_curve_and_a_law_for_each_size(study, tmp_path):
     assert (tmp_path / "c.png").stat().st_size > 1000
 
 
-@pytest.mark.parametrize(
-    ("problem", "options", "message"),
-    [
-        (PROBLEM, {"until": 0.01}, r"until must lie between 0\.05 and 1e\+100, got 0\.01"),
-        (PROBLEM, {"until": 1e200}, "until must lie between"),
-        (PROBLEM, {"tokens": 1}, "tokens must all be at least 2"),
-        (PROBLEM, {"runs": 0}, "runs must lie between 1 and"),
-        (mf.Problem(mf.Circle(), mf.exponential(-2.0), mf.SA), {}, "become one cluster where they"),
-        (mf.Problem(mf.Sphere(5), mf.exponential(2.0), mf.SA), {}, "on the circle and S"),
-        (replace(PROBLEM, flow=mf.Flow(normalized=True, diffusivity=0.1)), {}, "diffusi"),
-        (replace(PROBLEM, drift=mf.LinearDrift([[0.0, 1.0], [-1.0, 0.0]])), {},
-         "leave out other terms"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("problem", "options", "message"), [
+    (PROBLEM, {"until": 0.01}, r"until must lie between 0\.05 and 1e\+100, got 0\.01"),
+    (PROBLEM, {"until": 1e200}, "until must lie between"),
+    (PROBLEM, {"tokens": 1}, "tokens must all be at least 2"),
+    (PROBLEM, {"runs": 0}, "runs must lie between 1 and"),
+    (mf.Problem(mf.Circle(), mf.exponential(-2.0), mf.SA), {}, "become one cluster where they"),
+    (mf.Problem(mf.Sphere(5), mf.exponential(2.0), mf.SA), {}, "on the circle and S"),
+    (replace(PROBLEM, flow=mf.Flow(normalized=True, diffusivity=0.1)), {}, "diffusi"),
+    (replace(PROBLEM, drift=mf.LinearDrift([[0.0, 1.0], [-1.0, 0.0]])), {},
+     "leave out other terms"),
+])  # fmt: skip
 def test_what_has_no_time_to_one_cluster_is_refused(problem, options, message):
     """A study would wait for ever, or compare with a law of something else."""
     refused(message, mf.collapse_times, problem, **{"until": 1e3, "tokens": 2, "runs": 1} | options)

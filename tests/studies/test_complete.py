@@ -137,22 +137,19 @@ def test_the_command_goes_on_with_a_study_of_python(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("study", "message"),
-    [
-        (partial(ensemble, seed=1), r"ensemble: \[ensemble\] seed differs"),
-        (partial(ensemble, runs=5), "runs = 5 is fewer than .* resume=True may only"),
-        (partial(ensemble, tokens=60), r"\[ensemble\] tokens lacks 20, which"),
-        (partial(ensemble, tolerance=1e-7),
-         r"\[representation\] tolerance differs .* Use overwrite=True to start again\.$"),
-        (partial(ensemble, replace(PROBLEM, kernel=mf.exponential(4.0))),
-         r"ensemble: \[problem\] beta differs .*, which resume=True continues\."),
-        (partial(ensemble, replace(PROBLEM, initial=mf.from_values(np.ones(8)))),
-         r"\[initial\] .* differs"),
-        (comparison, "is not a comparison of format"),
-        (lambda **file: ensemble(**file | {"resume": False}), "exists: use overwrite=True"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("study", "message"), [
+    (partial(ensemble, seed=1), r"ensemble: \[ensemble\] seed differs"),
+    (partial(ensemble, runs=5), "runs = 5 is fewer than .* resume=True may only"),
+    (partial(ensemble, tokens=60), r"\[ensemble\] tokens lacks 20, which"),
+    (partial(ensemble, tolerance=1e-7),
+     r"\[representation\] tolerance differs .* Use overwrite=True to start again\.$"),
+    (partial(ensemble, replace(PROBLEM, kernel=mf.exponential(4.0))),
+     r"ensemble: \[problem\] beta differs .*, which resume=True continues\."),
+    (partial(ensemble, replace(PROBLEM, initial=mf.from_values(np.ones(8)))),
+     r"\[initial\] .* differs"),
+    (comparison, "is not a comparison of format"),
+    (lambda **file: ensemble(**file | {"resume": False}), "exists: use overwrite=True"),
+])  # fmt: skip
 def test_another_study_is_not_resumed(study, message, tmp_path):
     """Runs of two problems would be mixed in one file, or some be dropped."""
     path = tmp_path / "study.h5"

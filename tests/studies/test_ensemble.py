@@ -128,23 +128,19 @@ def test_what_cannot_be_drawn_or_stepped_is_refused():
     refused("tolerance must lie between", mf.ensemble, PROBLEM, tokens=20, runs=1, tolerance=1.0)
 
 
-@together(
-    ("options", "message"),
-    [
-        ({"tokens": ()}, "tokens must all be at least 2"),
-        ({"tokens": (1,)}, "tokens must all be at least 2"),
-        ({"tokens": (9, 5)}, "tokens must be increasing"),
-        ({"runs": 0}, "runs must lie between 1 and 1000000, got 0"),
-        ({"times": ()}, "times must be positive multiples of the onset time"),
-        ({"times": (0.0, 1.0)}, "times must be positive multiples of the onset time"),
-        ({"times": (float("nan"),)}, "times must be positive multiples of the onset time"),
-        ({"times": (2.0, 1.0)}, "times must be increasing"),
-        ({"times": (1.0, 1e300)}, "times must be at most .* onset times, got 1e.300"),
-        ({"representation": "atoms"},
-         "representation 'atoms' is not known. Known: density, particles"),
-        ({"seed": -1}, "seed must not be negative"),
-    ],
-)  # fmt: skip
+@together(("options", "message"), [
+    ({"tokens": ()}, "tokens must all be at least 2"),
+    ({"tokens": (1,)}, "tokens must all be at least 2"),
+    ({"tokens": (9, 5)}, "tokens must be increasing"),
+    ({"runs": 0}, "runs must lie between 1 and 1000000, got 0"),
+    ({"times": ()}, "times must be positive multiples of the onset time"),
+    ({"times": (0.0, 1.0)}, "times must be positive multiples of the onset time"),
+    ({"times": (float("nan"),)}, "times must be positive multiples of the onset time"),
+    ({"times": (2.0, 1.0)}, "times must be increasing"),
+    ({"times": (1.0, 1e300)}, "times must be at most .* onset times, got 1e.300"),
+    ({"representation": "atoms"}, "representation 'atoms' is not known. Known: density, particles"),
+    ({"seed": -1}, "seed must not be negative"),
+])  # fmt: skip
 def test_options_out_of_range_are_refused(options, message):
     """A mistake would surface later, or not at all."""
     refused(message, EnsembleOptions, **options)

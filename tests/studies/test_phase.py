@@ -233,19 +233,16 @@ def test_diagrams_without_change_have_no_tricritical_beta(kernel):
     assert diagram.tricritical_beta is None
 
 
-@together(
-    ("call", "error", "message"),
-    [
-        # Not a diagram of zeros.
-        (lambda: point_at(2, 3.0, REPULSIVE), ValueError,
-         "no transition: uniform is stable at every diffusivity"),
-        # An empty diagram has no manifold to name.
-        (lambda: phase_diagram(family, []), ValueError, "needs at least one beta, got none"),
-        # Python would say that a Problem is not callable.
-        (lambda: phase_diagram(family(3.0), [1.0]), TypeError,
-         "problem_at must be a function of beta, such as lambda beta: .*, got Problem"),
-    ],
-)  # fmt: skip
+@together(("call", "error", "message"), [
+    # Not a diagram of zeros.
+    (lambda: point_at(2, 3.0, REPULSIVE), ValueError,
+     "no transition: uniform is stable at every diffusivity"),
+    # An empty diagram has no manifold to name.
+    (lambda: phase_diagram(family, []), ValueError, "needs at least one beta, got none"),
+    # Python would say that a Problem is not callable.
+    (lambda: phase_diagram(family(3.0), [1.0]), TypeError,
+     "problem_at must be a function of beta, such as lambda beta: .*, got Problem"),
+])  # fmt: skip
 def test_what_has_no_diagram_is_refused(call, error, message):
     """In one line."""
     refused(message, call, error=error)

@@ -310,32 +310,29 @@ def test_sphere_takes_fewer_samples_of_large_degrees():
     assert samples == sorted(samples, reverse=True)
 
 
-@together(
-    ("change", "tokens", "options", "message"),
-    [
-        # NumPy would complain in its own words, or divide by zero.
-        ({}, 100, {"samples": 0}, "samples must be at least 1, got 0"),
-        ({}, 100, {"runs": -1}, "runs must be at least 0, got -1"),
-        ({}, 100, {"samples": 10**30}, r"samples must be at most 1e\+08, got 1e\+30"),
-        ({}, 100, {"seed": -1}, "seed must be at least 0, got -1"),
-        ({}, 1, {}, "tokens must be at least 2, got 1"),
-        ({}, 10**301, {}, r"tokens must be at most 1e\+300"),
-        ({}, 2.5, {}, "tokens must be an integer, got 2.5"),
-        # A list of sizes, as ensembles take it, would be read as angles.
-        ({}, [100, 1000], {}, "tokens must be one number, or an array of points"),
-        ({"manifold": mf.Sphere(4)}, 100, {}, "on the circle and the sphere, got sphere:4"),
-        ({"layers": mf.Layers()}, 100, {}, "predictions rest on the flow of attention"),
-        ({"flow": mf.Flow("none", strength=1e-300)}, 100, {},
-         "below the range of numbers: got strength = 1e-300"),
-        # A narrow law makes one cluster, and would be told to make four.
-        ({"initial": mf.von_mises_fisher(20.0), "kernel": mf.exponential(9.0)}, 1000,
-         {"samples": 10, "corrected": False},
-         r"nearly uniform tokens.*von_mises_fisher.*mf\.ensemble"),
-        # It would take hours, or the memory of the machine.
-        ({"manifold": mf.Sphere(), "kernel": mf.exponential(1e4)}, 100, {},
-         "of degree [0-9]+ on the sphere, and maxima are counted"),
-    ],
-)  # fmt: skip
+@together(("change", "tokens", "options", "message"), [
+    # NumPy would complain in its own words, or divide by zero.
+    ({}, 100, {"samples": 0}, "samples must be at least 1, got 0"),
+    ({}, 100, {"runs": -1}, "runs must be at least 0, got -1"),
+    ({}, 100, {"samples": 10**30}, r"samples must be at most 1e\+08, got 1e\+30"),
+    ({}, 100, {"seed": -1}, "seed must be at least 0, got -1"),
+    ({}, 1, {}, "tokens must be at least 2, got 1"),
+    ({}, 10**301, {}, r"tokens must be at most 1e\+300"),
+    ({}, 2.5, {}, "tokens must be an integer, got 2.5"),
+    # A list of sizes, as ensembles take it, would be read as angles.
+    ({}, [100, 1000], {}, "tokens must be one number, or an array of points"),
+    ({"manifold": mf.Sphere(4)}, 100, {}, "on the circle and the sphere, got sphere:4"),
+    ({"layers": mf.Layers()}, 100, {}, "predictions rest on the flow of attention"),
+    ({"flow": mf.Flow("none", strength=1e-300)}, 100, {},
+     "below the range of numbers: got strength = 1e-300"),
+    # A narrow law makes one cluster, and would be told to make four.
+    ({"initial": mf.von_mises_fisher(20.0), "kernel": mf.exponential(9.0)}, 1000,
+     {"samples": 10, "corrected": False},
+     r"nearly uniform tokens.*von_mises_fisher.*mf\.ensemble"),
+    # It would take hours, or the memory of the machine.
+    ({"manifold": mf.Sphere(), "kernel": mf.exponential(1e4)}, 100, {},
+     "of degree [0-9]+ on the sphere, and maxima are counted"),
+])  # fmt: skip
 def test_what_cannot_be_predicted_is_refused(change, tokens, options, message):
     """One token, half a token, another manifold: each with its own words."""
     with pytest.raises(ValueError, match=message):

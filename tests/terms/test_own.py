@@ -315,16 +315,12 @@ def test_wrong_fields_are_refused_at_once(value, message):
     refused(rf"^Returns.field {message}", mf.Problem, mf.Circle(), [Returns(value)])
 
 
-@pytest.mark.parametrize(
-    ("terms", "error", "message"),
-    [
-        ([Softmax], TypeError, r"a term must be .* got the class Softmax; write Softmax\(\), with"),
-        ([3.0], TypeError, r"a term must be an attention, .*field\(seen, x, time\), got 3.0"),
-        ([mf.linear(), mf.linear()], ValueError, "got 2 attentions: give all heads to one"),
-        ([mf.LinearDrift(1.0), mf.LinearDrift(1.0)], TypeError,
-         "a term must be .*, got LinearDrift"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("terms", "error", "message"), [
+    ([Softmax], TypeError, r"a term must be .* got the class Softmax; write Softmax\(\), with"),
+    ([3.0], TypeError, r"a term must be an attention, .*field\(seen, x, time\), got 3.0"),
+    ([mf.linear(), mf.linear()], ValueError, "got 2 attentions: give all heads to one"),
+    ([mf.LinearDrift(1.0), mf.LinearDrift(1.0)], TypeError, "a term must be .*, got LinearDrift"),
+])  # fmt: skip
 def test_wrong_terms_are_refused(terms, error, message):
     """A class without brackets would have no self."""
     refused(f"^Problem: {message}", mf.Problem, mf.Circle(), terms, error=error)

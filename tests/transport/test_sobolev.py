@@ -52,16 +52,13 @@ def test_rotations_change_nothing():
     assert after == pytest.approx(before, rel=1e-13)
 
 
-@together(
-    "first, second, degree, kind, message",
-    [
-        (UNIFORM, UNIFORM, 0, ValueError, "max_degree must be at least 1, got 0"),
-        (UNIFORM, np.zeros(3), 4, TypeError, "second must be weighted points, .* or a density, "),
-        (UNIFORM, None, 4, TypeError, "second must be weighted points, .* or a density, "),
-        (UNIFORM, mf.Density(mf.Circle(), np.array([1.0])), 4, ValueError,
-         "first lives on the sphere, second on the circle"),
-    ],
-)  # fmt: skip
+@together("first, second, degree, kind, message", [
+    (UNIFORM, UNIFORM, 0, ValueError, "max_degree must be at least 1, got 0"),
+    (UNIFORM, np.zeros(3), 4, TypeError, "second must be weighted points, .* or a density, "),
+    (UNIFORM, None, 4, TypeError, "second must be weighted points, .* or a density, "),
+    (UNIFORM, mf.Density(mf.Circle(), np.array([1.0])), 4, ValueError,
+     "first lives on the sphere, second on the circle"),
+])  # fmt: skip
 def test_what_has_no_distance_is_refused(first, second, degree, kind, message):
     """Degree 0 makes all measures the same; other manifolds have other coefficients."""
     refused(message, mf.sobolev_distance, first, second, degree, error=kind)

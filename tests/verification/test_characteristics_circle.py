@@ -128,14 +128,11 @@ def test_moments_converge_until_clusters_are_points(beta, normalized, monkeypatc
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "normalized, time, degree, expected",
-    [
-        (False, 0.15, 3, 0.631918519058), (False, 0.15, 6, 0.450080486078),
-        (False, 0.2, 3, 0.885520644728), (False, 0.2, 6, 0.833860283393),
-        (True, 4.0, 3, 0.624547295921), (True, 4.0, 6, 0.306681961904),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("normalized, time, degree, expected", [
+    (False, 0.15, 3, 0.631918519058), (False, 0.15, 6, 0.450080486078),
+    (False, 0.2, 3, 0.885520644728), (False, 0.2, 6, 0.833860283393),
+    (True, 4.0, 3, 0.624547295921), (True, 4.0, 6, 0.306681961904),
+])  # fmt: skip
 def test_symmetric_trajectory_equals_the_table(normalized, time, degree, expected, verified):
     """Printed to 12 digits, from 1 + 0.1 cos 3 theta at beta = 5."""
     law = mf.perturbed_uniform([[3, 0.1, 0.0]])

@@ -93,13 +93,10 @@ def test_late_layers_shrink_the_gap_by_their_clock():
         assert terminal_contraction(problem) == pytest.approx(ratio, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("placement", "ratio"),
-    [
-        ("post", 60.1036157), ("pre", 3.1954432), ("peri", 3.4207208), ("ngpt", 9.8991480),
-        ("depth_scaled", 9.4596703),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("placement", "ratio"), [
+    ("post", 60.1036157), ("pre", 3.1954432), ("peri", 3.4207208), ("ngpt", 9.8991480),
+    ("depth_scaled", 9.4596703),
+])  # fmt: skip
 def test_small_modes_grow_by_the_clock_of_the_placement(placement, ratio):
     """Mode 3 about uniform, beta = 5, r_0 = 1.5, t = 6: algebraic growth of pre and peri."""
     law = mf.perturbed_uniform([[3, 1e-6, 0.0]])

@@ -51,13 +51,10 @@ def test_two_atoms_meet_at_the_time_of_the_closed_form(beta, mass, flow, verifie
     verified("exact solutions", what, merges(run)[0].time / exact - 1, 1e-9)
 
 
-@pytest.mark.parametrize(
-    ("beta", "start", "published"),
-    [
-        (1.0, 2 * np.pi / 3, 2.4657476968), (5.0, 2 * np.pi / 3, 2.8393709166),
-        (5.0, np.pi / 2, 0.2361724529), (10.0, np.pi / 2, 0.1024452894),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("beta", "start", "published"), [
+    (1.0, 2 * np.pi / 3, 2.4657476968), (5.0, 2 * np.pi / 3, 2.8393709166),
+    (5.0, np.pi / 2, 0.2361724529), (10.0, np.pi / 2, 0.1024452894),
+])  # fmt: skip
 def test_two_atoms_reach_cosine_0999_at_the_published_times(beta, start, published, verified):
     """USA in paper time: the gap at that time is arccos 0.999."""
     law = mf.from_points([0.0, start], np.array([0.2, 0.8]), name="atoms")

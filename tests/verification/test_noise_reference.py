@@ -135,13 +135,10 @@ def ordered(beta: float, normalized: bool, share: float, law: mf.Law | None = No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "beta, normalized, share",
-    [
-        (3.0, False, 0.85), (5.0, False, 0.95), (3.0, True, 0.85), (5.0, True, 0.7),
-        (0.0, False, 0.6),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("beta, normalized, share", [
+    (3.0, False, 0.85), (5.0, False, 0.95), (3.0, True, 0.85), (5.0, True, 0.7),
+    (0.0, False, 0.6),
+])  # fmt: skip
 def test_runs_end_in_the_stationary_states_of_newtons_method(beta, normalized, share, verified):
     """Moments to 1e-11 at a tolerance of 1e-8: fixed points of a step are stationary exactly."""
     problem = ordered(beta, normalized, share, mf.von_mises_fisher(3.0))

@@ -67,15 +67,12 @@ def test_noisy_tokens_follow_the_density(name, beta, flow, tokens, verified):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name, what, beta, diffusivity, end, options",
-    [
-        ("circle", "W1", 5.0, 0.03, 4.0, {"runs": 40, "step": 0.1}),
-        # The Sobolev distance knows no logarithm.
-        ("sphere", "the Sobolev distance", 3.0, 0.05, 2.0,
-         {"runs": 20, "step": 0.2, "metric": "sobolev"}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("name, what, beta, diffusivity, end, options", [
+    ("circle", "W1", 5.0, 0.03, 4.0, {"runs": 40, "step": 0.1}),
+    # The Sobolev distance knows no logarithm.
+    ("sphere", "the Sobolev distance", 3.0, 0.05, 2.0,
+     {"runs": 20, "step": 0.2, "metric": "sobolev"}),
+])  # fmt: skip
 def test_noisy_tokens_approach_the_density_like_their_number(
     name, what, beta, diffusivity, end, options, verified
 ):

@@ -977,30 +977,19 @@ def test_noise_damps_modes_of_positions():
     np.testing.assert_allclose(of[2] - of[3], 0.01 * 2 * 5, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("problem", "message"),
-    [
-        (mf.Problem(mf.Circle(), mf.Attention(beta=2.0)), "with a mask or a rotary"),
-        (mf.Problem(mf.Circle(), mf.Attention(beta=2.0, mask="causal")), "no modes of positions"),
-        (
-            mf.Problem(mf.Circle(), mf.Attention(beta=2.0, mask=mf.Window(0.3, causal=True))),
-            "no modes of positions",
-        ),
-        (
-            mf.Problem(mf.Circle(), mf.Attention(TWO[1:], beta=2.0, mask=mf.Window(0.3)),
-                       drift=mf.LinearDrift(1.0)),
-            "attention alone",
-        ),
-        (
-            mf.Problem(
-                mf.Circle(),
-                mf.Attention([mf.Head(value=[1.0, 2.0])], beta=2.0, mask=mf.Window(0.3)),
-            ),
-            "head 1 prefers a direction",
-        ),
-        (mf.Problem(mf.Sphere(), mf.Attention(TWO, beta=2.0, mask=mf.Window(0.3))), "rests on"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("problem", "message"), [
+    (mf.Problem(mf.Circle(), mf.Attention(beta=2.0)), "with a mask or a rotary"),
+    (mf.Problem(mf.Circle(), mf.Attention(beta=2.0, mask="causal")), "no modes of positions"),
+    (mf.Problem(mf.Circle(), mf.Attention(beta=2.0, mask=mf.Window(0.3, causal=True))),
+     "no modes of positions"),
+    (mf.Problem(mf.Circle(), mf.Attention(TWO[1:], beta=2.0, mask=mf.Window(0.3)),
+                drift=mf.LinearDrift(1.0)),
+     "attention alone"),
+    (mf.Problem(mf.Circle(),
+                mf.Attention([mf.Head(value=[1.0, 2.0])], beta=2.0, mask=mf.Window(0.3))),
+     "head 1 prefers a direction"),
+    (mf.Problem(mf.Sphere(), mf.Attention(TWO, beta=2.0, mask=mf.Window(0.3))), "rests on"),
+])  # fmt: skip
 def test_modes_are_refused_where_there_are_none(problem, message):
     """Eigenvalues of a triangular matrix would pass for rates."""
     refused(message, mf.position_modes, problem, 1, 8)
@@ -1309,30 +1298,27 @@ def rotary(space=None, heads=None, length=3.0, **options) -> mf.Problem:
     return mf.Problem(space or mf.Circle(), of, **options)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: mf.Rotary(3.0, base=0.0), "at least 1"),
-        (lambda: rotary(mf.Sphere()), "queries have 3 components: take an even number"),
-        (lambda: rotary(mf.Sphere(4), [mf.Head(query=np.ones((3, 4)), key=np.ones((3, 4)))]), "3"),
-        (lambda: rotary(heads=[mf.Head(score=2.0)]), "give a head query and key, and no score"),
-        (lambda: mf.Attention([mf.Head()], "sinkhorn", beta=1.0, rotary=mf.Rotary(1.0)),
-         "rotary and normalization"),
-        (lambda: rotary(mf.Axial(4)), "Axial|axial"),
-        (lambda: mf.simulate(rotary(heads=[mf.Head(query=[1.0, 2.0])]), 1.0), "head 1: densities"),
-        (lambda: mf.simulate(rotary(length=100.0), 1.0, labels=9), "9 labels do not resolve"),
-        (lambda: mf.simulate(rotary(mf.Sphere(), [mf.Head(query=np.eye(3)[:2], key=np.eye(3)[:2])]),
-                             1.0),
-         "on the circle alone"),
-        (lambda: mf.growth_rates(rotary(), 3), "no growth rate"),
-        (lambda: mf.growth_rate_max(rotary()), "no growth rate"),
-        (lambda: mf.linear_operator(rotary()), "no growth rate"),
-        (lambda: mf.predict_clusters(rotary(), 50), "no growth rate"),
-        (lambda: mf.simulate(rotary(), 1.0, unit="growth"), "scaled or paper"),
-        (lambda: mf.simulate(rotary(), 1.0, representation="density"), "positions"),
-        (lambda: mf.ensemble(rotary(), tokens=9, runs=2, times=[1.0]), "no growth rate"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: mf.Rotary(3.0, base=0.0), "at least 1"),
+    (lambda: rotary(mf.Sphere()), "queries have 3 components: take an even number"),
+    (lambda: rotary(mf.Sphere(4), [mf.Head(query=np.ones((3, 4)), key=np.ones((3, 4)))]), "3"),
+    (lambda: rotary(heads=[mf.Head(score=2.0)]), "give a head query and key, and no score"),
+    (lambda: mf.Attention([mf.Head()], "sinkhorn", beta=1.0, rotary=mf.Rotary(1.0)),
+     "rotary and normalization"),
+    (lambda: rotary(mf.Axial(4)), "Axial|axial"),
+    (lambda: mf.simulate(rotary(heads=[mf.Head(query=[1.0, 2.0])]), 1.0), "head 1: densities"),
+    (lambda: mf.simulate(rotary(length=100.0), 1.0, labels=9), "9 labels do not resolve"),
+    (lambda: mf.simulate(rotary(mf.Sphere(), [mf.Head(query=np.eye(3)[:2], key=np.eye(3)[:2])]),
+                         1.0),
+     "on the circle alone"),
+    (lambda: mf.growth_rates(rotary(), 3), "no growth rate"),
+    (lambda: mf.growth_rate_max(rotary()), "no growth rate"),
+    (lambda: mf.linear_operator(rotary()), "no growth rate"),
+    (lambda: mf.predict_clusters(rotary(), 50), "no growth rate"),
+    (lambda: mf.simulate(rotary(), 1.0, unit="growth"), "scaled or paper"),
+    (lambda: mf.simulate(rotary(), 1.0, representation="density"), "positions"),
+    (lambda: mf.ensemble(rotary(), tokens=9, runs=2, times=[1.0]), "no growth rate"),
+])  # fmt: skip
 def test_rotary_embeddings_are_refused_where_they_are_not_supported(make, message):
     """Phases would be ignored in silence."""
     refused(message, make)
@@ -1369,36 +1355,32 @@ def masked(mask, space=None, **options) -> mf.Problem:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: mf.Window(0.0), "must be positive"),
-        (lambda: mf.Window(0.5, globals=-0.1), "between 0 and 1"),
-        (lambda: mf.Bias(lambda u: np.inf), "a bias must give numbers or -inf, got inf at"),
-        (lambda: mf.Bias(lambda u: u[:2]), "returns as many numbers"),
-        (lambda: mf.Attention(beta=1.0, mask=-np.eye(2)), "not negative"),
-        (lambda: mf.Attention(beta=1.0, mask=np.eye(5000)), "rows must be at most 4096"),
-        (lambda: mf.Attention([mf.Head()], "sinkhorn", beta=1.0, mask=mf.Window(0.5)), "sinkhorn"),
-        (lambda: mf.Attention([mf.Head(weight=mf.exponential(2.0))], mask=mf.Window(0.5)),
-         "weight of its own"),
-        (lambda: mf.simulate(masked(mf.Bias(lambda u: np.where(u > 0.02, 0.0, -np.inf))), 1.0),
-         "label 0 of 64 sees none"),
-        (lambda: mf.simulate(masked(np.eye(3), initial=mf.from_points([0.0, 1.0])), 1.0, save=2),
-         "mask has 3 rows, expected 2, as many as tokens."),
-        (lambda: mf.simulate(masked(np.eye(3)), 1.0, labels=4),
-         "mask has 3 rows, expected 4, as many as labels"),
-        (lambda: masked(mf.Window(0.5), mf.Axial(4)), "mask"),
-        (lambda: mf.simulate(masked(mf.Window(0.5)), 1.0, representation="density"),
-         "density cannot carry positions, which the mask asks for"),
-        (lambda: mf.simulate(masked(mf.Window(0.5)), 1.0, representation="characteristics"),
-         "mask"),
-        (lambda: mf.ensemble_moments(masked(mf.Window(0.5)), tokens=9, runs=2, times=[1.0]),
-         "positions"),
-        (lambda: mf.fluctuations(masked(mf.Window(0.5)), until=1.0), "masks"),
-        (lambda: mf.convergence_study(masked(mf.Window(0.5)), tokens=[9], until=1.0),
-         "each position or frequency has its own"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: mf.Window(0.0), "must be positive"),
+    (lambda: mf.Window(0.5, globals=-0.1), "between 0 and 1"),
+    (lambda: mf.Bias(lambda u: np.inf), "a bias must give numbers or -inf, got inf at"),
+    (lambda: mf.Bias(lambda u: u[:2]), "returns as many numbers"),
+    (lambda: mf.Attention(beta=1.0, mask=-np.eye(2)), "not negative"),
+    (lambda: mf.Attention(beta=1.0, mask=np.eye(5000)), "rows must be at most 4096"),
+    (lambda: mf.Attention([mf.Head()], "sinkhorn", beta=1.0, mask=mf.Window(0.5)), "sinkhorn"),
+    (lambda: mf.Attention([mf.Head(weight=mf.exponential(2.0))], mask=mf.Window(0.5)),
+     "weight of its own"),
+    (lambda: mf.simulate(masked(mf.Bias(lambda u: np.where(u > 0.02, 0.0, -np.inf))), 1.0),
+     "label 0 of 64 sees none"),
+    (lambda: mf.simulate(masked(np.eye(3), initial=mf.from_points([0.0, 1.0])), 1.0, save=2),
+     "mask has 3 rows, expected 2, as many as tokens."),
+    (lambda: mf.simulate(masked(np.eye(3)), 1.0, labels=4),
+     "mask has 3 rows, expected 4, as many as labels"),
+    (lambda: masked(mf.Window(0.5), mf.Axial(4)), "mask"),
+    (lambda: mf.simulate(masked(mf.Window(0.5)), 1.0, representation="density"),
+     "density cannot carry positions, which the mask asks for"),
+    (lambda: mf.simulate(masked(mf.Window(0.5)), 1.0, representation="characteristics"), "mask"),
+    (lambda: mf.ensemble_moments(masked(mf.Window(0.5)), tokens=9, runs=2, times=[1.0]),
+     "positions"),
+    (lambda: mf.fluctuations(masked(mf.Window(0.5)), until=1.0), "masks"),
+    (lambda: mf.convergence_study(masked(mf.Window(0.5)), tokens=[9], until=1.0),
+     "each position or frequency has its own"),
+])  # fmt: skip
 def test_masks_are_refused_where_they_are_not_supported(make, message):
     """A mask would be ignored in silence."""
     refused(message, make)

@@ -517,20 +517,17 @@ def test_wrong_values_are_refused(message):
     refused(message, WRONG[message], error=(ValueError, TypeError))
 
 
-@pytest.mark.parametrize(
-    "more, message",
-    [
-        ("[[random_heads]]", "belong together"),
-        ("[random_values]\ndepth = 1.0", "belong together"),
-        ("[[random_heads]]\n[random_values]\ndepth = 1.0\n[[stages]]\nend = 1.0\n[[stages]]",
-         "beside random values"),
-        ("[[random_heads]]\nvalue = [1, 2]\n[random_values]\ndepth = 1.0", "is no number"),
-        ("[[random_heads]]\n[random_values]\ndepth = 1.0\nsteps = 2", "steps"),
-        ("[random_heads]\n[random_values]\ndepth = 1.0", r"write \[\[random_heads\]\] above"),
-        ("[[random_heads]]\nquery = [[1, 0, 0]]\n[random_values]\ndepth = 1.0",
-         r"\[\[random_heads\]\] 1 query has shape"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("more, message", [
+    ("[[random_heads]]", "belong together"),
+    ("[random_values]\ndepth = 1.0", "belong together"),
+    ("[[random_heads]]\n[random_values]\ndepth = 1.0\n[[stages]]\nend = 1.0\n[[stages]]",
+     "beside random values"),
+    ("[[random_heads]]\nvalue = [1, 2]\n[random_values]\ndepth = 1.0", "is no number"),
+    ("[[random_heads]]\n[random_values]\ndepth = 1.0\nsteps = 2", "steps"),
+    ("[random_heads]\n[random_values]\ndepth = 1.0", r"write \[\[random_heads\]\] above"),
+    ("[[random_heads]]\nquery = [[1, 0, 0]]\n[random_values]\ndepth = 1.0",
+     r"\[\[random_heads\]\] 1 query has shape"),
+])  # fmt: skip
 def test_wrong_run_files_are_refused(tmp_path, more, message):
     """One line names the section."""
     path = tmp_path / "run.toml"

@@ -354,24 +354,20 @@ def test_run_files_refuse_sinks_in_one_line(tmp_path, override, message):
     refused_in_one_line(message, tmp_path, RUN, [f"problem.{override}"])
 
 
-@pytest.mark.parametrize(
-    "make, message",
-    [
-        (lambda: mf.Attention(beta=1.0, sink=-1.0), "from 0 to 1e6"),
-        (lambda: mf.Attention([mf.Head()], "none", beta=1.0, sink=1.0), "softmax"),
-        (lambda: mf.Attention([mf.Head()], "sinkhorn", beta=1.0, sink=1.0), "softmax"),
-        (lambda: mf.Attention([mf.Head(weight=mf.exponential(2.0))], sink=1.0), "weight"),
-        (lambda: mf.Problem(mf.Euclidean(3), mf.Attention(beta=1.0, sink=1.0)), "sphere"),
-        (lambda: mf.Problem(mf.Axial(4), mf.Attention(beta=1.0, sink=1.0)), "sink"),
-        (lambda: mf.Problem(mf.Circle(), mf.Attention(beta=1.0, sink=1.0),
-                            layers=mf.Layers(step=0.1)),
-         "layers"),
-        (lambda: mf.Problem(mf.Circle(), mf.Attention(beta=1.0, sink=1.0)).heads, "sink"),
-        (lambda: mf.Problem(mf.Circle(), mf.Attention(beta=1.0, sink=1.0)).zonal, "a sink"),
-        (lambda: mf.predict_clusters(mf.Problem(mf.Circle(), mf.Attention(beta=1.0, sink=1.0)), 50),
-         "a sink"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("make, message", [
+    (lambda: mf.Attention(beta=1.0, sink=-1.0), "from 0 to 1e6"),
+    (lambda: mf.Attention([mf.Head()], "none", beta=1.0, sink=1.0), "softmax"),
+    (lambda: mf.Attention([mf.Head()], "sinkhorn", beta=1.0, sink=1.0), "softmax"),
+    (lambda: mf.Attention([mf.Head(weight=mf.exponential(2.0))], sink=1.0), "weight"),
+    (lambda: mf.Problem(mf.Euclidean(3), mf.Attention(beta=1.0, sink=1.0)), "sphere"),
+    (lambda: mf.Problem(mf.Axial(4), mf.Attention(beta=1.0, sink=1.0)), "sink"),
+    (lambda: mf.Problem(mf.Circle(), mf.Attention(beta=1.0, sink=1.0), layers=mf.Layers(step=0.1)),
+     "layers"),
+    (lambda: mf.Problem(mf.Circle(), mf.Attention(beta=1.0, sink=1.0)).heads, "sink"),
+    (lambda: mf.Problem(mf.Circle(), mf.Attention(beta=1.0, sink=1.0)).zonal, "a sink"),
+    (lambda: mf.predict_clusters(mf.Problem(mf.Circle(), mf.Attention(beta=1.0, sink=1.0)), 50),
+     "a sink"),
+])  # fmt: skip
 def test_sinks_are_refused_where_they_are_not_supported(make, message):
     """A sink would be ignored in silence."""
     refused(message, make)

@@ -145,18 +145,15 @@ def test_check_coefficients_refuses_what_is_no_density(change, message):
     refused(message, SPHERE.check_coefficients, f)
 
 
-@together(
-    "call, message, shape",
-    [
-        *((SPHERE.check_coefficients, r"coefficients have shape .* expected \(2, L \+ 1", shape)
-          for shape in ((), (2, 6), (1, 1, 2, 2))),
-        # Four coefficients belong to no degree.
-        *((packing.degree_of, r"expected \(L \+ 1\)\(L \+ 2\) / 2 of them", shape)
-          for shape in ((), (0,), (2,), (5,), (6, 4))),
-        *((packing.packed, r"expected \(2, L \+ 1, L \+ 1\)", shape)
-          for shape in ((3, 3), (3, 3, 3), (2, 3, 4), (2, 0, 0))),
-    ],
-)  # fmt: skip
+@together("call, message, shape", [
+    *((SPHERE.check_coefficients, r"coefficients have shape .* expected \(2, L \+ 1", shape)
+      for shape in ((), (2, 6), (1, 1, 2, 2))),
+    # Four coefficients belong to no degree.
+    *((packing.degree_of, r"expected \(L \+ 1\)\(L \+ 2\) / 2 of them", shape)
+      for shape in ((), (0,), (2,), (5,), (6, 4))),
+    *((packing.packed, r"expected \(2, L \+ 1, L \+ 1\)", shape)
+      for shape in ((3, 3), (3, 3, 3), (2, 3, 4), (2, 0, 0))),
+])  # fmt: skip
 def test_other_shapes_are_refused(call, message, shape):
     """One density, in one of the two layouts."""
     refused(message, call, np.ones(shape))

@@ -62,18 +62,15 @@ def test_multipliers_of_a_series_converge_to_full_precision(dimension):
 NOT_FINITE = r"values that are not finite on \[-1, 1\]"
 
 
-@together(
-    "kernel, message",
-    [
-        # A scalar function would be broadcast into a wrong kernel, NaN spread to all multipliers.
-        (lambda s: 1.0, r"the kernel gave shape \(\) for \(64,\) similarities"),
-        (lambda s: np.where(s > 0.9, np.nan, s), NOT_FINITE),
-        (lambda s: np.where(s > 0.9, np.inf, s), NOT_FINITE),
-        # A jump converges like 1 / nodes: digits would be missing without a word.
-        (lambda s: np.where(s > 0.3, 1.0, 0.0),
-         "not smooth enough: quadrature of its multipliers stalls"),
-    ],
-)  # fmt: skip
+@together("kernel, message", [
+    # A scalar function would be broadcast into a wrong kernel, NaN spread to all multipliers.
+    (lambda s: 1.0, r"the kernel gave shape \(\) for \(64,\) similarities"),
+    (lambda s: np.where(s > 0.9, np.nan, s), NOT_FINITE),
+    (lambda s: np.where(s > 0.9, np.inf, s), NOT_FINITE),
+    # A jump converges like 1 / nodes: digits would be missing without a word.
+    (lambda s: np.where(s > 0.3, 1.0, 0.0),
+     "not smooth enough: quadrature of its multipliers stalls"),
+])  # fmt: skip
 def test_quadrature_refuses_what_is_no_kernel(kernel, message):
     """One line, far from where it would show."""
     refused(message, zonal_multipliers, kernel, 1, 4)

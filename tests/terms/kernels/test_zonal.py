@@ -127,25 +127,22 @@ def test_multipliers_beyond_the_quadrature_are_zero():
 FINITE, BUILT_IN = "multipliers must be a list of finite numbers", "is that of a built-in kernel"
 
 
-@together(
-    "options, error, message",
-    [
-        # Two sources could contradict each other; NaN would spread to every velocity.
-        ({}, ValueError, "give the attention function, its multipliers or its pot"),
-        ({"attention": np.exp, "multipliers": [1.0]}, ValueError,
-         "give the attention function, it"),
-        ({"multipliers": [1.0, np.nan]}, ValueError, FINITE),
-        ({"multipliers": [[1.0, 2.0]]}, ValueError, FINITE),
-        ({"multipliers": [np.inf]}, ValueError, FINITE),
-        # None would fail far away; more than are computed would be cut off.
-        ({"multipliers": []}, ValueError, "holds 0 numbers, expected 1 to 2048"),
-        ({"multipliers": [1.0] * 2049}, ValueError, "holds 2049 numbers, expected 1 to 2048"),
-        ({"attention": 2.0}, TypeError, "attention must be a function, got 2.0"),
-        # The pair sums would move tokens by the wrong kernel.
-        ({"attention": np.exp, "name": "exponential"}, ValueError, BUILT_IN),
-        ({"attention": np.exp, "name": "linear"}, ValueError, BUILT_IN),
-    ],
-)  # fmt: skip
+@together("options, error, message", [
+    # Two sources could contradict each other; NaN would spread to every velocity.
+    ({}, ValueError, "give the attention function, its multipliers or its pot"),
+    ({"attention": np.exp, "multipliers": [1.0]}, ValueError,
+     "give the attention function, it"),
+    ({"multipliers": [1.0, np.nan]}, ValueError, FINITE),
+    ({"multipliers": [[1.0, 2.0]]}, ValueError, FINITE),
+    ({"multipliers": [np.inf]}, ValueError, FINITE),
+    # None would fail far away; more than are computed would be cut off.
+    ({"multipliers": []}, ValueError, "holds 0 numbers, expected 1 to 2048"),
+    ({"multipliers": [1.0] * 2049}, ValueError, "holds 2049 numbers, expected 1 to 2048"),
+    ({"attention": 2.0}, TypeError, "attention must be a function, got 2.0"),
+    # The pair sums would move tokens by the wrong kernel.
+    ({"attention": np.exp, "name": "exponential"}, ValueError, BUILT_IN),
+    ({"attention": np.exp, "name": "linear"}, ValueError, BUILT_IN),
+])  # fmt: skip
 def test_zonal_refuses_what_is_no_kernel(options, error, message):
     """The mistake would surface in a run."""
     refused(message, zonal, **options, error=error)

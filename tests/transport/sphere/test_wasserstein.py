@@ -264,21 +264,18 @@ def test_floor_is_the_mean_distance_of_two_samples():
     assert np.mean(distances) == pytest.approx(sample_floor(n), rel=0.07)
 
 
-@together(
-    "call, kind, message",
-    [
-        (lambda: wasserstein_sphere(UNIFORM, UNIFORM, 3), ValueError, "p = 3 is not known"),
-        (lambda: wasserstein_sphere(UNIFORM, UNIFORM, cost="euclidean"), ValueError,
-         "cost = 'euclidean' is not known. Known: geodesic"),
-        (lambda: wasserstein_sphere(np.zeros((3, 3)), UNIFORM), TypeError, "first is a ndarray"),
-        (lambda: wasserstein_sphere(UNIFORM, np.zeros((3, 3))), TypeError,
-         "second is a ndarray, expected a Measure or a Density"),
-        (lambda: wasserstein_sphere(UNIFORM, Density(mf.Circle(), np.array([1.0 + 0.0j]))),
-         ValueError, "second lives on the circle, expected .* the sphere"),
-        (lambda: sample_floor(0), ValueError, "tokens = 0, expected at least 1"),
-        (lambda: sample_floor(-3), ValueError, "tokens = -3, expected at least 1"),
-    ],
-)  # fmt: skip
+@together("call, kind, message", [
+    (lambda: wasserstein_sphere(UNIFORM, UNIFORM, 3), ValueError, "p = 3 is not known"),
+    (lambda: wasserstein_sphere(UNIFORM, UNIFORM, cost="euclidean"), ValueError,
+     "cost = 'euclidean' is not known. Known: geodesic"),
+    (lambda: wasserstein_sphere(np.zeros((3, 3)), UNIFORM), TypeError, "first is a ndarray"),
+    (lambda: wasserstein_sphere(UNIFORM, np.zeros((3, 3))), TypeError,
+     "second is a ndarray, expected a Measure or a Density"),
+    (lambda: wasserstein_sphere(UNIFORM, Density(mf.Circle(), np.array([1.0 + 0.0j]))),
+     ValueError, "second lives on the circle, expected .* the sphere"),
+    (lambda: sample_floor(0), ValueError, "tokens = 0, expected at least 1"),
+    (lambda: sample_floor(-3), ValueError, "tokens = -3, expected at least 1"),
+])  # fmt: skip
 def test_what_has_no_distance_is_refused(call, kind, message):
     """W_3, a misspelt cost, an array or another manifold would be taken for something else."""
     refused(message, call, error=kind)

@@ -112,13 +112,10 @@ def slow(*values):
     return pytest.param(*values, marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize(
-    "flow, beta, end, steps, rings, degree",
-    [
-        (mf.USA, 5.0, 15.0, 16, 32, 63), (mf.SA, 5.0, 1.0, 16, 32, 63),
-        slow(mf.USA, 10.0, 60.0, 24, 90, 127), slow(mf.SA, 10.0, 3.0, 24, 90, 127),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("flow, beta, end, steps, rings, degree", [
+    (mf.USA, 5.0, 15.0, 16, 32, 63), (mf.SA, 5.0, 1.0, 16, 32, 63),
+    slow(mf.USA, 10.0, 60.0, 24, 90, 127), slow(mf.SA, 10.0, 3.0, 24, 90, 127),
+])  # fmt: skip
 def test_density_without_symmetry_equals_carried_nodes(
     flow, beta, end, steps, rings, degree, verified
 ):
