@@ -4,6 +4,8 @@ import shutil
 
 import h5py
 
+from meanfield.commands import progress
+
 TEXT = """\
 problem = { normalization = "none", manifold = "circle", beta = 4.0 }
 initial = { name = "perturbed_uniform", modes = [[1, 0.1, 0.0]] }
@@ -25,8 +27,10 @@ def test_sound_run_passes(output, cli):
     assert rows["integrated again"]["passed"] is True
 
 
-def test_altered_file_fails(output, tmp_path, cli):
+def test_altered_file_fails(output, tmp_path, cli, monkeypatch):
     """A script would go on with numbers that somebody changed."""
+    # On a busy machine the checks take long enough for a line of progress.
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 1e6)
     path = tmp_path / "altered.h5"
     shutil.copy(output, path)
     with h5py.File(path, "r+") as file:
