@@ -50,7 +50,7 @@ _MOST_STEPS = 30
 # Steps after which each halves what is left, or has met rounding.
 _SETTLED = 5
 # Relative change of sums above which Newton's matrix is made again.
-_CHANGED = 3e-3
+_CHANGED = 1e-3
 
 
 class NotBalanced(ValueError):
