@@ -37,7 +37,7 @@ MOST_PAIRS = 2_048
 # Degree of Newton's matrix, of beta^{1/2}, by dimension; rows above which it is too large.
 _REACH = {1: 3.0, 2: 2.0}
 _MOST_ROWS = 256
-# How many more points than rows there are where series take less time than pairs.
+# How many more points or nodes than rows there are where it takes less time than sweeps, or pairs.
 _MORE = 5
 # Error of a series whose largest value is the mass.
 _ROUNDING = 16 * EPS
@@ -72,7 +72,7 @@ def point_scaling(
     )
     if len(x) <= MOST_PAIRS:
         # Pairs sum positive terms: series are taken where they are as accurate.
-        if len(x) > FEW and _has_newton(space, score, len(x) / _MORE):
+        if len(x) > FEW and _has_newton(space, score, len(x)):
             found = _newton(space, score, sums, rows())
             if found is not None and found.residual <= RESIDUAL:
                 return found
@@ -128,7 +128,7 @@ def _by_series(
 ) -> Scaling:
     """Weights by series: of rows, and of columns too unless the kernel is positive."""
     sides = [rows()] if is_positive(score) else [rows(), columns()]
-    if _has_newton(space, score):
+    if _has_newton(space, score, len(sums.x)):
         found = _newton(space, score, sums, sides[0])
         if found is not None:
             return found
@@ -157,10 +157,10 @@ def _newton(space: Manifold, score: FloatArray, sums: _Sums, side: Side) -> Scal
     return newton_scaling(kernel, sums.masses, side.scale(sums.x @ score), sums.rounding)
 
 
-def _has_newton(space: Manifold, score: FloatArray, most_rows: float = math.inf) -> bool:
-    """True if Newton's matrix is not singular, and not too large."""
+def _has_newton(space: Manifold, score: FloatArray, points: int) -> bool:
+    """True if Newton's matrix is not singular, and small enough to take less time than sweeps."""
     rows = coordinate_count(space.dimension, _newton_degree(space, score))
-    return is_positive(score) and rows < min(_MOST_ROWS, most_rows)
+    return is_positive(score) and rows < min(_MOST_ROWS, points / _MORE)
 
 
 def _newton_degree(space: Manifold, score: FloatArray) -> int:
@@ -190,22 +190,25 @@ class _NewtonMatrix:
             fields.append(self.grid.to_nodal(space.resize(coefficients, low)))
             images.append(self.grid.to_nodal(space.resize(side.partition(coefficients), low)))
         # Those of positive order stand for negative ones, too.
-        self.images = self.grid.weights[:, None] * np.array(images).T
+        self.images = (self.grid.weights[:, None] * np.array(images).T).astype(np.float32)
         twice = np.concatenate([1.0 + has_imaginary, np.full(has_imaginary.sum(), 2.0)])
-        self.fields = np.array(fields) / twice[:, None]
+        self.fields = (np.array(fields) / twice[:, None]).astype(np.float32)
 
     def solver(self, q: ModalArray) -> Callable[[ModalArray], ModalArray]:
-        """Map from r to z with the moments of q up to degree 2 l; above l, z = r."""
-        from scipy.linalg.lapack import dgetrf, dgetrs
+        """Map from r to z with the moments of q up to degree 2 l; above l, z = r.
 
-        system = self.fields @ (self.grid.to_nodal(q)[:, None] * self.images)
+        Single floats are enough for steps.
+        """
+        from scipy.linalg.lapack import sgetrf, sgetrs
+
+        system = self.fields @ (self.grid.to_nodal(q).astype(np.float32)[:, None] * self.images)
         system.flat[:: len(system) + 1] += 1.0
-        factors, pivots, _ = dgetrf(system)
+        factors, pivots, _ = sgetrf(system)
 
         def solved(r: ModalArray) -> ModalArray:
             z = np.array(r, dtype=np.complex128)
             pairs = z.view(np.float64)
-            pairs[self.free] = dgetrs(factors, pivots, pairs[self.free])[0]
+            pairs[self.free] = sgetrs(factors, pivots, pairs[self.free])[0]
             return z
 
         return solved
