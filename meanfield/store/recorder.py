@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Iterable, Iterator
+from traceback import clear_frames
 from typing import TYPE_CHECKING, Any
 
 from meanfield.arrays import FloatArray
@@ -151,6 +152,9 @@ def record(
         flush(stopped(error))
         raise
     except BaseException as error:
+        if isinstance(error, MemoryError):
+            # Frames of the failed computation still hold its arrays, and the file needs memory.
+            clear_frames(error.__traceback__)
         flush(cut_short(error, f"at t = {reached:.6g}"))
         raise
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import weakref
 
 import numpy as np
 import pytest
@@ -199,6 +200,30 @@ def test_closing_is_an_interruption(path):
     next(stream)
     stream.close()
     assert load(path).status == "interrupted at t = 0"
+
+
+def test_arrays_of_what_ran_out_of_memory_are_freed_before_the_file_is_written(path, monkeypatch):
+    """The file could not say that its run failed: what filled the memory would still fill it."""
+    arrays, freed = [], []
+    real = recorder.replace_file
+
+    def replace(*arguments):
+        freed.append([each() is None for each in arrays])
+        real(*arguments)
+
+    def compute():
+        array = np.zeros(9)
+        arrays.append(weakref.ref(array))
+        raise MemoryError
+
+    def stream():
+        yield from snapshots(2)
+        compute()
+
+    monkeypatch.setattr(recorder, "replace_file", replace)
+    with pytest.raises(MemoryError):
+        list(recording(path, stream()))
+    assert (load(path).status, freed[-1]) == ("failed at t = 1", [True])
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError()])
