@@ -33,7 +33,7 @@ from meanfield.studies.corrected_law import (
     default_corrected_samples,
 )
 from meanfield.studies.phase import PhaseDiagram, phase_diagram, phase_request
-from meanfield.studies.prediction import ClusterPrediction, predict_clusters
+from meanfield.studies.prediction import ClusterPrediction, check_degree, predict_clusters
 
 # Seconds until a sign of life.
 _FIRST_LINE = 1.0
@@ -57,7 +57,12 @@ def predict_command(options: argparse.Namespace) -> int:
         progress=_progress,
     )
     if options.output is not None:
-        request = corrected_request(problem, count, _runs(problem, count, options), options.seed)
+        _, degree = _potential(problem, count)
+        check_degree(problem.manifold.dimension, degree, problem.beta)
+        runs = _runs(problem, count, options)
+        if runs == 0:
+            raise ValueError("-o keeps short runs, and there are none: give --runs N, or no -o.")
+        request = corrected_request(problem, count, runs, options.seed)
 
         def answered(study: CorrectedRuns) -> tuple[Report, ClusterPrediction]:
             linear = predict(corrected=False)
@@ -76,16 +81,19 @@ def _runs(problem: Problem, tokens: int, options: argparse.Namespace) -> int:
     """Number of short runs, also by default."""
     if options.runs is not None:
         return int(options.runs)
-    degree = len(potential_variances(problem, tokens)) - 1
-    return default_corrected_samples(min(problem.manifold.dimension, 2), degree)
+    return default_corrected_samples(*_potential(problem, tokens))
+
+
+def _potential(problem: Problem, tokens: int) -> tuple[int, int]:
+    """Dimension, at most 2, and degree of the potential whose maxima are counted."""
+    return min(problem.manifold.dimension, 2), len(potential_variances(problem, tokens)) - 1
 
 
 def _processes(problem: Problem, tokens: int, options: argparse.Namespace) -> int:
     """Processes that are worth their start, or those asked for."""
     if options.workers is not None:
         return int(options.workers)
-    dimension = min(problem.manifold.dimension, 2)
-    degree = len(potential_variances(problem, tokens)) - 1
+    dimension, degree = _potential(problem, tokens)
     worth = _RUNS_ON_CIRCLE
     if dimension == 2:
         worth = max(1, int(_RUNS_ON_SPHERE * (_DEGREE / max(degree, 1)) ** 4))

@@ -172,10 +172,26 @@ def test_files_of_runs_that_are_refused(cli, tmp_path):
         (("--resume", "--runs", 1), "--runs 1 is fewer than the 2"),
         (("--resume", "--runs", 2, "--beta", 4), "has another beta"),
         (("--resume", "--runs", 2, "--seed", 4), "has another seed"),
-        (("--overwrite", "--runs", 0), "runs must lie between 1 and"),
+        (("--overwrite", "--runs", 0), "there are none: give --runs N"),
         (("--overwrite", "--diffusivity", 0.01), "diffusi"),
         (("--overwrite", "--strength", -1), "nothing grows beyond degree 1"),
     ):
         assert message in cli.refused(*arguments, "-o", path, *options)
     assert "give -o OUT.h5" in cli.refused(*arguments, "--part", "0/2")
     assert mf.load(path).finished.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--manifold circle --beta 5 --runs 0", "-o keeps short runs, and there are none: give"),
+        ("--manifold sphere --beta 1800 --runs 9", "potentials of degree 222 on the sphere"),
+    ],
+)
+def test_runs_that_answer_nothing_are_refused_before_they_begin(
+    cli, tmp_path, monkeypatch, line, message
+):
+    """Hours of runs would end in the refusal of their question."""
+    monkeypatch.setattr("meanfield.commands.predict.execute_study", None)
+    words = ["predict", *line.split(), "--tokens", "1000", "-o", tmp_path / "runs.h5"]
+    assert message in cli.refused(*words)
