@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -214,22 +213,46 @@ class Cluster:
                 assert time.monotonic() < deadline, (self.directory / "log").read_text()
                 time.sleep(0.05)
 
-    @contextmanager
-    def killer(self) -> Iterator[Callable[[], int]]:
-        """Kill a worker that has tasks, and say how many; ready before the tasks start."""
-        with self.client() as client:
-            processes = client.run(os.getpid)
+    def killing(self, after: int, lost: list[int]) -> Callable[..., Iterator[Any]]:
+        """`finished` that kills a worker after so many results, and notes how many tasks it had.
 
-            def kill() -> int:
-                worker = max(client.processing().items(), key=lambda item: len(item[1]))[0]
-                os.kill(processes[worker], signal.SIGSTOP)
-                # What it sent before has arrived by then.
-                time.sleep(0.2)
-                tasks = len(client.processing()[worker])
-                os.kill(processes[worker], signal.SIGKILL)
-                return tasks
+        Other tasks wait until then: workers that are fast would leave none.
+        """
+        from meanfield.studies.executors import finished
 
-            yield kill
+        folder = self.directory
+
+        def waiting(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+            # A local function is sent whole: workers cannot import tests.
+            def call(task: Any) -> Any:
+                import time
+
+                for number in range(after):
+                    try:
+                        (folder / f"task-{number}").touch(exist_ok=False)
+                        break
+                    except FileExistsError:
+                        pass
+                else:
+                    while not (folder / "killed").exists():
+                        time.sleep(0.01)
+                return function(task)
+
+            return call
+
+        def iterate(function: Any, tasks: Any, executor: Any) -> Iterator[Any]:
+            with self.client() as client:
+                processes = client.run(os.getpid)
+                for count, done in enumerate(finished(waiting(function), tasks, executor), 1):
+                    if count == after:
+                        processing = client.processing()
+                        worker = max(processing, key=lambda each: len(processing[each]))
+                        lost.append(len(processing[worker]))
+                        os.kill(processes[worker], signal.SIGKILL)
+                        (folder / "killed").touch()
+                    yield done
+
+        return iterate
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from meanfield.commands.main import main
 from meanfield.store.study_file import read_result
 from meanfield.studies import corrected_law
 from meanfield.studies import ensemble as ensemble_module
-from meanfield.studies.executors import finished
 
 CONFIG = """
 title = "Small"
@@ -29,20 +28,6 @@ ensemble = { tokens = [50, 300], runs = 48, times = [1.0] }
 
 def finished_runs(path):
     return int((read_result(path, "ensemble").counts[:, :, 0] >= 0).sum())
-
-
-class Killing:
-    """`finished` that kills a worker when some tasks are done."""
-
-    def __init__(self, cluster, after):
-        self.cluster, self.after, self.lost = cluster, after, 0
-
-    def __call__(self, function, tasks, executor):
-        with self.cluster.killer() as kill:
-            for count, done in enumerate(finished(function, tasks, executor)):
-                if count == self.after:
-                    self.lost = kill()
-                yield done
 
 
 @pytest.mark.slow
@@ -59,15 +44,15 @@ def test_study_survives_a_killed_worker(
     words = [command, str(config), *options, "--json"]
     assert main([*words, "-o", str(here), "--workers", "1"]) == 0
     expected = json.loads(capfd.readouterr().out)
-    killing = Killing(cluster, after)
-    monkeypatch.setattr("meanfield.studies.study.finished", killing)
+    lost = []
+    monkeypatch.setattr("meanfield.studies.study.finished", cluster.killing(after, lost))
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 1e6)
     assert main([*words, "-o", str(there), "--scheduler", cluster.address]) == 0
     said = capfd.readouterr()
     # Dask's troubles do not reach the screen.
     assert said.err == f"{there} holds the results.\n"
     assert json.loads(said.out) == expected | {"output": str(there)}
-    assert killing.lost > 0
+    assert lost[0] > 0
     assert digest(there) == digest(here) and digest(there)[0] == "completed"
 
 
@@ -78,15 +63,15 @@ def test_prediction_survives_a_killed_worker(cluster, capfd, monkeypatch):
     monkeypatch.setattr("meanfield.commands.predict._FIRST_LINE", 1e6)
     line = "predict --manifold circle --beta 5 --tokens 1000 --samples 100 --runs 60"
     answers = []
-    killing = Killing(cluster, 4)
+    lost = []
     for place in (["--workers", "1"], ["--scheduler", cluster.address]):
         assert main([*line.split(), "--json", *place]) == 0
         said = capfd.readouterr()
         assert said.err == ""
         answers.append(said.out)
-        monkeypatch.setattr(corrected_law, "finished", killing)
+        monkeypatch.setattr(corrected_law, "finished", cluster.killing(4, lost))
     assert answers[0] == answers[1]
-    assert killing.lost > 0
+    assert lost[0] > 0
 
 
 @pytest.mark.slow

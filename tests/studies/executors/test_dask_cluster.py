@@ -48,12 +48,9 @@ def test_study_survives_a_killed_worker(cluster, monkeypatch):
     lost = []
 
     def killing(function, tasks, executor):
-        with cluster.killer() as kill:
-            for task, result in finished(function, tasks, executor):
-                records.append((task.size, task.numbers.start))
-                if len(records) == 4:
-                    lost.append(kill())
-                yield task, result
+        for task, result in cluster.killing(4, lost)(function, tasks, executor):
+            records.append((task.size, task.numbers.start))
+            yield task, result
 
     expected = study().distances
     monkeypatch.setattr(study_module, "finished", killing)
