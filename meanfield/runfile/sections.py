@@ -133,7 +133,7 @@ def _with_random_values(
     mask = (values[name] for name in ("mask", "window", "globals", "causal"))
     options = {name: values[name] for name in ("strength", "diffusivity", "alibi_rate", "sink")}
     options["mask"] = mask_of_keys(f"{where}[problem]", *mask)
-    options["rotary"] = Rotary(values["rotary_length"], values["rotary_base"])
+    options["rotary"] = Rotary(values["rotary_length"] or 0.0, values["rotary_base"])
 
     def attention(name: str) -> Attention:
         label, d = f"{where}[[{name}]]", bare.manifold.ambient
@@ -191,13 +191,16 @@ def _problem(
     globals: float = 0.0,
     causal: bool = False,
     sink: float = 0.0,
-    rotary_length: float = 0.0,
+    rotary_length: float | None = None,
     rotary_base: float = 10_000.0,
     terms: Annotated[Sequence[str], list_of(string)] = (),
 ) -> Problem:
     with located(section):
         how = normalization_of(normalization, normalized)
         own_mask = mask_of_keys(section, mask, window, globals, causal)
+        rotary = Rotary(rotary_length or 0.0, rotary_base)
+    if rotary_length is None and rotary != Rotary(0.0):
+        raise ConfigError(f"{section} rotary_base belongs to rotary_length: give both or neither.")
     flow = Flow(how, strength, diffusivity)
     check_range(flow)
     space = manifold_of(manifold)
@@ -210,7 +213,7 @@ def _problem(
         f"mask = {format_value(mask)} needs": mask != "none",
         "alibi_rate needs": alibi_rate is not None,
         "sink needs": sink != 0.0,
-        "rotary_length needs": rotary_length != 0.0,
+        "rotary_length needs": rotary.length != 0.0,
     }
     needing = [what for what, matrix in matrices.items() if matrix]
     if kernel != "exponential" and needing:
@@ -236,7 +239,7 @@ def _problem(
                 "mask": own_mask,
                 "alibi_rate": alibi_rate,
                 "sink": sink,
-                "rotary": Rotary(rotary_length, rotary_base),
+                "rotary": rotary,
             }
             return Problem(
                 space, attention_of(label, heads or [{}], space.ambient, how, beta, **options)
