@@ -16,8 +16,6 @@ from meanfield.figures.draw.clusters import clusters_picture
 from meanfield.figures.draw.over_time import draw_energy
 from meanfield.observables.cosines import similarity
 
-LAW = mf.perturbed_uniform([[4, 0.05, 0.0], [1, 0.003, 0.001], [3, 0.0, 0.02]])
-
 
 @cache
 def collapse():

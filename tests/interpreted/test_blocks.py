@@ -1,11 +1,7 @@
 """Exponentials of blocks: the same compiled and as Python, where every index is checked."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
-
-Agree = Callable[..., None]
 
 
 def _output(x: np.ndarray, options: dict[str, object]) -> np.ndarray:

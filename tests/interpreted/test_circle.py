@@ -1,7 +1,5 @@
 """Kernels of the circle: the same compiled and as Python, where every index is checked."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from advection import circle_advection
@@ -9,7 +7,6 @@ from parameters import each
 
 from meanfield.engines.fourier.transform import roots_of_unity
 
-Agree = Callable[..., None]
 POINTS = "engines.fourier"
 
 

@@ -1,12 +1,9 @@
 """Kernels of the sphere: the same compiled and as Python, where every index is checked."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from parameters import each
 
-Agree = Callable[..., None]
 ROOM, SPACE = "engines.harmonics", "spaces.sphere"
 
 

@@ -1,11 +1,7 @@
 """Kernels of integrators and elementary functions: the same compiled and as Python."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
-
-Agree = Callable[..., None]
 
 
 def _elementary(values: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -1,12 +1,8 @@
 """Kernels of transport distances: the same compiled and as Python, where indices are checked."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from parameters import each
-
-Agree = Callable[..., None]
 
 
 def _measure(kind: str) -> tuple[str, object]:

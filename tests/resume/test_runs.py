@@ -1,16 +1,12 @@
 """A run that ends after any saved time and is resumed is the uninterrupted one, to the bit."""
 
-from collections.abc import Callable
 from itertools import cycle
-from pathlib import Path
 
 import numpy as np
 import pytest
 import run_folder
 
 from meanfield.store.run_file import load, read_checkpoint
-
-Check = Callable[[Path, Path], None]
 
 CIRCLE = f"""{run_folder.CIRCLE}[time]
 end = 20.0

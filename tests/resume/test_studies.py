@@ -1,12 +1,7 @@
 """An ensemble or comparison that ends after any task and is resumed is the uninterrupted one."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import h5py
 import pytest
-
-Check = Callable[[Path, Path], None]
 
 CONFIG = """\
 problem = { normalization = "none", manifold = "circle", beta = 5.0 }
