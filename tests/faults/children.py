@@ -19,7 +19,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -202,9 +201,7 @@ def state(measure: object) -> np.ndarray:
     return np.asarray(getattr(measure, "coefficients", getattr(measure, "points", None)))
 
 
-def at_calls(
-    strike: Callable[..., str], run: Any, numbers: Sequence[int], calls: Iterable[int]
-) -> Counter[str]:
+def at_calls(strike, run, numbers, calls):
     """Strike runs at calls that change the disk, and let each go on from there to its end."""
     ends = Counter[str]()
     for i, k in enumerate(calls):

@@ -100,13 +100,7 @@ class Reader:
         return "right" if right else "taken"
 
 
-def reader(
-    commands: Any,
-    file: Any,
-    folder: Path,
-    without: tuple[str, ...] = (),
-    only: tuple[str, ...] | None = None,
-) -> Reader:
+def reader(commands, file, folder, without=(), only=None):
     """Reader that has seen the whole file with every command, but some, or with some only."""
     result = Reader(commands, file, folder, {})
     for name in only or ("load", *readers(file, folder)):

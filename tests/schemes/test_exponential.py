@@ -1,7 +1,5 @@
 """Exponential steps on a stiff system: order, error control, limits, restarting, counting."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from parameters import each
@@ -211,12 +209,7 @@ def test_steps_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     "nonlinear, rates, start",
     [(stiff, STIFF, stiff_solution(0.0)), (logistic, np.ones(2), np.full(2, 1e-3))],
 )
-def test_first_step_is_of_the_size_of_the_next(
-    nonlinear: Callable[[float, np.ndarray], np.ndarray],
-    rates: np.ndarray,
-    start: np.ndarray,
-    tolerance: float,
-) -> None:
+def test_first_step_is_of_the_size_of_the_next(nonlinear, rates, start, tolerance):
     """A first step far too short or too long wastes as much as many steps."""
     stepper = exponential(nonlinear, rates, 0.0, start, tolerance=tolerance)
     assert stepper.step()
@@ -298,9 +291,7 @@ def test_step_reports_that_it_vanished() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("step", [None, 0.1])
-def test_step_reports_a_right_hand_side_that_is_not_finite(
-    step: float | None, value: float
-) -> None:
+def test_step_reports_a_right_hand_side_that_is_not_finite(step, value):
     """Nothing moves, nothing is tried for ever, nothing warns."""
     stepper = exponential(
         lambda t, y: y * value, -np.ones(2), 0.0, np.ones(2), tolerance=1e-8, step=step

@@ -16,7 +16,7 @@ from parameters import each
 import meanfield as mf
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.fields.mean_field import interaction
-from meanfield.schemes.exponential import ExponentialStepper, exponential
+from meanfield.schemes.exponential import exponential
 from meanfield.spaces.manifold import laplacian_eigenvalues
 
 MANIFOLDS = {"circle": (mf.Circle(), 32, 0.2), "sphere": (mf.Sphere(), 10, 0.15)}
@@ -76,9 +76,7 @@ class Equation:
 
         return nonlinear
 
-    def stepper(
-        self, state: ModalArray, tolerance: float, step: float | None = None
-    ) -> ExponentialStepper:
+    def stepper(self, state, tolerance, step=None):
         """Stepper from time 0."""
         return exponential(
             self.remainder(), self.linear, 0.0, state, tolerance=tolerance, step=step

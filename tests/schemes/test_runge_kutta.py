@@ -250,9 +250,7 @@ def test_step_reports_that_it_vanished() -> None:
 
 
 @each("method", INTEGRATORS, step=[None, 0.1], value=[np.nan, np.inf])
-def test_step_reports_a_right_hand_side_that_is_not_finite(
-    method: str, step: float | None, value: float
-) -> None:
+def test_step_reports_a_right_hand_side_that_is_not_finite(method, step, value):
     """A first step of length NaN compares with nothing and would be tried for ever."""
     with np.errstate(all="ignore"):
         stepper = runge_kutta(

@@ -53,9 +53,7 @@ def _states() -> dict[str, tuple[Geometry, np.ndarray]]:
 STATES = _states()
 
 
-def _within(
-    space: Geometry, points: np.ndarray, radius: float, strictly: bool = False
-) -> np.ndarray:
+def _within(space, points, radius, strictly=False):
     """True for pairs within the radius; on the sphere by the squares of chords."""
     if space == SPHERE:
         x, y, z = (points[:, None] - points).transpose(2, 0, 1)

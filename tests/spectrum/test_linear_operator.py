@@ -15,9 +15,7 @@ J = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 
 
-def attention(
-    space: mf.Circle | mf.Sphere, *pairs: tuple[object, object], beta: float, **options: object
-) -> mf.Problem:
+def attention(space, *pairs, beta, **options):
     heads = [mf.Head(score=score, value=value) for score, value in pairs]  # type: ignore[arg-type]
     return mf.Problem(space, mf.Attention(heads, beta=beta, **options))  # type: ignore[arg-type]
 

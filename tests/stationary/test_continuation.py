@@ -1,7 +1,6 @@
 """Continuation on curves whose special points are known exactly."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -36,9 +35,7 @@ CUBIC = scalar(lambda x, p: p - x**3 + x, lambda x, p: 1 - 3 * x**2, lambda x, p
 PITCHFORK = scalar(lambda x, p: p * x - x**3, lambda x, p: p - 3 * x**2, lambda x, p: x)
 
 
-def along(
-    system: System, start: tuple[float, float], row: tuple[float, float], **how: Any
-) -> Curve:
+def along(system, start, row, **how):
     """Curve from a point (x, p), in the direction of a row."""
     first = first_point(system, np.array(start[:1]), start[1], np.array(row))
     return follow(system, first, **how)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from parameters import refused
@@ -38,9 +34,7 @@ def test_diagram_is_the_branch_with_its_onset(diagram):
         mf.bifurcation_diagram(PROBLEM, smallest=2.0)
 
 
-def test_diagram_comes_back_from_its_file(
-    diagram: mf.BifurcationDiagram, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_diagram_comes_back_from_its_file(diagram, tmp_path, capsys):
     """A branch that took minutes would be followed again for another figure."""
     path = tmp_path / "diagram.h5"
     diagram.save(path)
@@ -68,9 +62,7 @@ def test_diagram_comes_back_from_its_file(
         (lambda file: file["special_kind"].__setitem__(0, 3), "special kinds from 0 to 2"),
     ],
 )
-def test_other_branches_are_refused(
-    change: Callable[[Any], None], message: str, diagram: mf.BifurcationDiagram, tmp_path: Path
-) -> None:
+def test_other_branches_are_refused(change, message, diagram, tmp_path):
     """Damage would be read as a branch."""
     import h5py
 

@@ -335,9 +335,7 @@ def test_layers_are_refused():
 class Labelled:
     """Rotation at the label of a token, less the mean of all labels."""
 
-    def field(
-        self, seen: mf.Seen, x: FloatArray, time: float, label: FloatArray | None = None
-    ) -> FloatArray:
+    def field(self, seen, x, time, label=None):
         if label is None or seen.labels is None:
             return np.zeros(x.shape)
         rate = label - seen.masses @ seen.labels

@@ -67,9 +67,7 @@ def velocity(x: Array, y: Array, masses: Array, heads: Heads, normalization: str
     return of.velocity(core.Points(y, masses), x)
 
 
-def carried(
-    y: Array, masses: Array, heads: Heads, normalization: str, time: float, tolerance: float = 1e-12
-) -> Array:
+def carried(y, masses, heads, normalization, time, tolerance=1e-12):
     of = core.Problem([core.attention(heads, normalization)])
     (moved,) = core.evolve([(np.inf, of)], core.Points(y, masses), [time], tolerance)
     return moved

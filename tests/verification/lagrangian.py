@@ -7,7 +7,6 @@ All terms are positive and none is below e^{-2 |beta|}: nothing cancels and noth
 No line of the package is used; points of the circle are unit vectors in the plane z = 0.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,9 +93,7 @@ def moments(state: Array, labels: Labels, manifold: str, frame: Array) -> Array:
     return harmonics(points @ frame.T, manifold) @ mass
 
 
-def carried(
-    labels: Labels, motion: Motion, times: Array, frame: Array, tolerance: float = 1e-13
-) -> Array:
+def carried(labels, motion, times, frame, tolerance=1e-13):
     """Moments at the times, (times, functions). From time to time: nothing is interpolated."""
     shape = labels.points.shape
     velocity = ring_velocity if labels.points.ndim == 1 else pair_velocity
@@ -129,14 +126,7 @@ class Truth:
     labels: int
 
 
-def truth(
-    quadrature: Callable[[int], Labels],
-    motion: Motion,
-    times: Array,
-    frame: Array,
-    wanted: float,
-    pairs: int = 3_000_000,
-) -> Truth:
+def truth(quadrature, motion, times, frame, wanted, pairs=3000000):
     """Moments on finer and finer quadratures until two agree to `wanted`, or too many pairs.
 
     `quadrature(level)` has twice the labels of the level before; one without limit of its own

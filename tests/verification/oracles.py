@@ -4,8 +4,6 @@ import ducc0
 import numpy as np
 from scipy.special import sph_harm_y
 
-import meanfield as mf
-
 
 def harmonics(points: np.ndarray, degree: int) -> np.ndarray:
     """Y_lm at points (n, 3), orthonormal for sigma, shape (n, (L + 1)(L + 2) / 2): m >= 0 only."""
@@ -28,9 +26,7 @@ def gauss_nodes(rings: int) -> tuple[np.ndarray, np.ndarray]:
     return points, weights
 
 
-def plain_field(
-    targets: np.ndarray, points: np.ndarray, mass: np.ndarray, beta: float
-) -> tuple[np.ndarray, np.ndarray]:
+def plain_field(targets, points, mass, beta):
     """Partition function Z and drift P_x int a y dmu at the targets, angles or unit vectors."""
     if targets.ndim == 1:
         ahead = points - targets[:, None]
@@ -41,8 +37,6 @@ def plain_field(
     return attention.sum(axis=1), pull - targets * (targets * pull).sum(axis=1, keepdims=True)
 
 
-def plain_velocity(
-    targets: np.ndarray, points: np.ndarray, mass: np.ndarray, beta: float, flow: mf.Flow
-) -> np.ndarray:
+def plain_velocity(targets, points, mass, beta, flow):
     partition, drift = plain_field(targets, points, mass, beta)
     return flow.strength * ((drift.T / partition).T if flow.normalized else drift)

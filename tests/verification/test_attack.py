@@ -4,7 +4,7 @@ A carrier may end with a reason; what it saves is right, whatever the law, the f
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -40,9 +40,7 @@ class _Patience(Exception):
     """The run takes longer than a test should."""
 
 
-def run_out(
-    stream: Callable[[Callable[[], None]], Iterable[Any]], patience: float
-) -> tuple[list[Any], str]:
+def run_out(stream, patience):
     """Items of a stream as far as it goes, for so many CPU seconds, and how it ended."""
     start, items = time.process_time(), []
 

@@ -1,7 +1,5 @@
 """Characteristics on the circle through the collapse to Dirac measures."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from exact_solutions import poisson_radius
@@ -38,9 +36,7 @@ def near_uniform(beta: float, normalized: bool) -> mf.Problem:
     return mf.Problem(mf.Circle(), mf.exponential(beta), mf.Flow(normalized), law)
 
 
-def snapshots(
-    problem: mf.Problem, times: list[float] | np.ndarray, tolerance: float
-) -> Iterator[Snapshot]:
+def snapshots(problem, times, tolerance):
     carrier = characteristics(problem, problem.initial_measure(), tolerance=tolerance)
     return trajectory(problem, carrier, times, tolerance=tolerance)
 

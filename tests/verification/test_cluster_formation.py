@@ -22,9 +22,7 @@ def on_circle(beta: float) -> mf.Problem:
     return mf.Problem(CIRCLE, mf.exponential(beta), mf.USA)
 
 
-def squared_moments(
-    problem: mf.Problem, tokens: int, seeds: int, degree: int, carrier: str = "particles"
-) -> tuple[np.ndarray, np.ndarray]:
+def squared_moments(problem, tokens, seeds, degree, carrier="particles"):
     """N |c_k|^2 of many runs at a quarter and a half of the onset time, and what it should be."""
     times = np.array([0.25, 0.5]) * mf.onset_time(problem, tokens)
     values = np.empty((seeds, 2, degree + 1))

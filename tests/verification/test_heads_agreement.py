@@ -28,9 +28,7 @@ def drawn(space: mf.Circle | mf.Sphere, seed: int) -> list[tuple[np.ndarray, np.
     return [tuple(m / np.linalg.norm(m, 2) for m in pair) for pair in pairs]
 
 
-def attending(
-    space: mf.Circle | mf.Sphere, heads: list, normalization: str, **options: float
-) -> mf.Problem:
+def attending(space, heads, normalization, **options):
     """Problem of heads (B, V), from the same density."""
     listed = [mf.Head(score=score, value=value) for score, value in heads]
     of = mf.Attention(listed, normalization, beta=BETA, **options)

@@ -35,9 +35,7 @@ def test_heads_without_value_leave_the_heat_equation(space, normalization, verif
     verified("exact solutions", f"heat equation of heads, {space.name}", error, 1e-13)
 
 
-def hierarchy(
-    heads: list, beta: float, diffusivity: float, start: np.ndarray, time: float
-) -> np.ndarray:
+def hierarchy(heads, beta, diffusivity, start, time):
     """Moments c_0 ... c_K of USA heads by the quadratic hierarchy, in scaled time.
 
     c_k' = -ik sum_j c_j sum_l K_j^(l) c_{k-l} - D k^2 c_k, with K_j the response to mode j of the

@@ -9,7 +9,6 @@ from oracles import gauss_nodes, harmonics
 from scipy.linalg import expm
 
 import meanfield as mf
-from meanfield.laws.initial import InitialLaw
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 ONE = np.eye(2)
@@ -19,22 +18,13 @@ ASYMMETRIC = mf.perturbed_uniform(
 CARRIERS = ["density", "characteristics", "particles", "atoms"]
 
 
-def attending(
-    space: mf.Circle | mf.Sphere,
-    heads: list,
-    beta: float,
-    normalization: str,
-    law: InitialLaw,
-    **options: float,
-) -> mf.Problem:
+def attending(space, heads, beta, normalization, law, **options):
     """Problem of heads (B, V)."""
     listed = [mf.Head(score=score, value=value) for score, value in heads]
     return mf.Problem(space, mf.Attention(listed, normalization, beta=beta, **options), initial=law)
 
 
-def run(
-    problem: mf.Problem, times: list[float], carrier: str, nodes: int, tolerance: float
-) -> mf.Run:
+def run(problem, times, carrier, nodes, tolerance):
     """Run in papers' time; carriers of points start from the density at nodes of a quadrature."""
     if carrier in ("particles", "atoms"):
         points, masses = 2 * np.pi * np.arange(nodes) / nodes, np.full(nodes, 1 / nodes)

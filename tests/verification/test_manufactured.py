@@ -158,9 +158,7 @@ def test_right_hand_side_of_the_bumps_is_the_closed_form(
     verified(SECTION, what, result - expected, 4e-13)
 
 
-def errors_after(
-    problem: mf.Problem, projected: tuple, runs: list[tuple[int, int]], method: str
-) -> np.ndarray:
+def errors_after(problem, projected, runs, method):
     """Largest errors of a coefficient at the end, for runs of (degree, number of equal steps)."""
     name, x, coefficients = projected
     space, full = problem.manifold, FULL[name]

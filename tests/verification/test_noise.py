@@ -26,9 +26,7 @@ BUMPS = {
 }
 
 
-def posed(
-    name: str, beta: float, flow: str, diffusivity: float, law: mf.Law | None = None
-) -> mf.Problem:
+def posed(name, beta, flow, diffusivity, law=None):
     normalized, strength = FLOWS[flow]
     noisy = mf.Flow(normalized, strength, diffusivity)
     start = BUMPS[name] if law is None else law

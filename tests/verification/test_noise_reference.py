@@ -4,7 +4,6 @@ The code is written down here from the equation, with sums over nodes and SciPy'
 transform, no stepper and no multiplier of the package.
 """
 
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -54,9 +53,7 @@ def fields(c: np.ndarray, w: np.ndarray, a: np.ndarray) -> list[np.ndarray]:
     return [(g @ waves).real for g in (twice, 1j * k * twice, 1j * k * w * twice, a * twice)]
 
 
-def fourier_code(
-    beta: float, normalized: bool, strength: float, diffusivity: float
-) -> Callable[[float, np.ndarray], np.ndarray]:
+def fourier_code(beta, normalized, strength, diffusivity):
     """Right-hand side d c_k / dt = -ik int e^{-ik theta} (f Phi' / Z - D f') dtheta / 2 pi."""
     k, waves = plane_waves()
     w, a = scaled_bessel(beta)

@@ -56,15 +56,7 @@ def final(attention: mf.Attention, x: np.ndarray, until: float = 1.0) -> np.ndar
     return space.vectors(run.measures[-1].points)
 
 
-def by_hand(
-    heads: list,
-    x: np.ndarray,
-    w: np.ndarray,
-    masses: np.ndarray,
-    how: str,
-    scale: float,
-    sink: float,
-) -> np.ndarray:
+def by_hand(heads, x, w, masses, how, scale, sink):
     output = np.zeros_like(x)
     for i, at in enumerate(x):
         row = sum(w[i, j] * masses[j] for j in range(len(x)))

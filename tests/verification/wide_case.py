@@ -149,9 +149,7 @@ def circle_nodes(density: Callable[[Array], Array], count: int) -> Points:
     return Points(np.column_stack([np.cos(angles), np.sin(angles)]), density(angles) / count)
 
 
-def position_points(
-    density: Callable[[Array], Array], rate: float, power: int = 1, count: int = 10, n: int = 40
-) -> tuple[Points, Array, Callable[[Array, Array], Array]]:
+def position_points(density, rate, power=1, count=10, n=40):
     """Densities 1 + s^power (f - 1) at Gauss nodes s, their weights, and the mask e^{-rate s}.
 
     Collocation: what s attends to is the integral over (0, s) of the polynomial through the nodes.

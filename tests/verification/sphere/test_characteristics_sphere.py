@@ -29,9 +29,7 @@ def problem_of(beta: float, flow: mf.Flow, modes: list = MODES) -> mf.Problem:
     return mf.Problem(SPHERE, mf.exponential(beta), flow, mf.perturbed_uniform(modes))
 
 
-def carried(
-    problem: mf.Problem, times: list[float], tolerance: float, steps: float | None = None
-) -> list[Snapshot]:
+def carried(problem, times, tolerance, steps=None):
     """Snapshots as characteristics; steps may have a tolerance of their own."""
     carrier = characteristics(problem, problem.initial_measure(), tolerance=tolerance)
     return list(trajectory(problem, carrier, times, tolerance=steps or tolerance))

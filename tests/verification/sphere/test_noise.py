@@ -1,7 +1,5 @@
 """Noisy densities on the sphere: a Legendre code of its own, rotations, stationary states."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -48,9 +46,7 @@ def scaled_bessel(beta: float) -> tuple[np.ndarray, np.ndarray]:
     return a / beta, a
 
 
-def legendre_code(
-    beta: float, normalized: bool, strength: float, diffusivity: float
-) -> Callable[[float, np.ndarray], np.ndarray]:
+def legendre_code(beta, normalized, strength, diffusivity):
     """Right-hand side d f_l / dt = int (1 - t^2) p_l' (f Phi' / Z - D f') dt / 2."""
     t, weights = np.polynomial.legendre.leggauss(2 * MODES)
     (p, slope), (w, a) = legendre(t), scaled_bessel(beta)
