@@ -334,7 +334,7 @@ def test_vectors_of_the_circle_come_back(tmp_path):
 
 @pytest.mark.parametrize("changes", ["never", "in stages", "with time"])
 def test_resolution_is_that_of_the_saved_density(changes):
-    """What the carrier watched would be of another problem, or of another time."""
+    """The carrier's measurements would belong to another problem, or to another time."""
     law = mf.perturbed_uniform([[3, 0.2, 0.0]])
     kernel = mf.exponential(lambda t: 4.0 + t) if changes == "with time" else mf.exponential(4.0)
     stages = [mf.Stage(end=0.5), mf.Stage(kernel=mf.exponential(9.0))]

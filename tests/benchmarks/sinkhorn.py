@@ -1,4 +1,4 @@
-"""What does doubly stochastic attention cost, beside softmax and beside Anderson's iteration?
+"""Cost of doubly stochastic attention, beside softmax and beside Anderson's iteration.
 
 Interleaved rounds, processor time, ratios as median (quartiles), for one head with B = V = 1:
 

@@ -248,7 +248,7 @@ def test_lonely_tokens_of_little_weight_keep_their_velocity(weight):
 
 @each("d", [2, 3], flow=[mf.USA, mf.SA], count=[20, 400], weighted=[False, True])
 def test_saved_times_share_points_and_moments(d, flow, count, weighted):
-    """What is computed together would differ from each alone; Z from pairs is independent."""
+    """Numbers computed together would differ from each alone; Z from pairs is independent."""
     rng, space = np.random.default_rng(count), mf.Circle() if d == 2 else mf.Sphere()
     points = space.random_points(count, rng)
     weights = rng.dirichlet(np.ones(count)) if weighted else None

@@ -87,7 +87,7 @@ def plain_log_weights(score: FloatArray, x: FloatArray, masses: FloatArray) -> F
     ("count", "dimension"), [(1, 2), (2, 2), (2, 3), (60, 2), (150, 3), (40, 16)]
 )
 def test_newton_gives_the_weights_of_plain_sweeps(count, dimension, beta):
-    """Of any size and dimension, where masses are zero, and of scores that are no identity."""
+    """Weights would differ for some size or dimension, zero masses, or general scores."""
     x, masses = tokens(count, count + 1, dimension)
     x, masses = x[1:], masses[1:] / masses.sum()
     entries = np.random.default_rng(5).normal(size=(dimension, dimension))
@@ -104,7 +104,7 @@ def test_newton_gives_the_weights_of_plain_sweeps(count, dimension, beta):
 
 @pytest.mark.parametrize("kind", ["indefinite", "any", "negative"])
 def test_newton_is_for_positive_scores(kind, monkeypatch):
-    """Of others its matrix may be singular."""
+    """The matrix of other scores may be singular."""
     monkeypatch.setattr(sinkhorn, "newton_scaling", None)
     x, masses = tokens(1, 50, 3)
     assert pair_scaling(random_score(kind, 2, 5.0), x, masses).residual < 1e-12

@@ -131,7 +131,7 @@ def test_pairs_take_over_where_series_are_not_as_accurate(monkeypatch):
 
 
 def test_newton_leaves_large_matrices_to_sweeps(monkeypatch):
-    """Of some 500 nodes they take less time than a matrix of 120 rows."""
+    """Sweeps of some 500 nodes take less time than a matrix of 120 rows."""
     monkeypatch.setattr(balanced, "newton_scaling", None)
     circle, score = mf.Circle(), 400.0 * np.eye(2)
     rows = side(circle, score)

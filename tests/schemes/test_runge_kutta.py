@@ -29,7 +29,7 @@ def kuramoto(degree: int = 160) -> tuple[DensityRepresentation, np.ndarray]:
 def kuramoto_rhs(time: float, c: np.ndarray) -> np.ndarray:
     """Right-hand side c_k' = k / 2 (c_1 c_{k-1} - conj(c_1) c_{k+1}).
 
-    Steps longer than those of runs would make an explosion of rounding in high degrees.
+    Steps longer than a run takes would make an explosion of rounding in high degrees.
     """
     k = np.arange(len(c))
     before, after = np.concatenate([[0], c[:-1]]), np.concatenate([c[1:], [0]])
