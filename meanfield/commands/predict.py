@@ -153,9 +153,9 @@ def phase_command(options: argparse.Namespace) -> int:
     last: list[Branch] = []
 
     def watch(branches: Iterable[Branch]) -> Iterator[Branch]:
-        for branch in with_progress(
-            branches, len(betas), "phase", note=_beta, quiet=len(betas) == 1
-        ):
+        note = "beta = {0.problem.zonal.kernel.beta:g}".format
+        quiet = len(betas) == 1
+        for branch in with_progress(branches, len(betas), "phase", note=note, quiet=quiet):
             last[:] = [branch]
             yield branch
 
@@ -196,10 +196,6 @@ def _family(options: argparse.Namespace) -> Callable[[float], Problem]:
     """The problem as a function of beta."""
     manifold, flow = manifold_of(options.manifold), flow_of(options)
     return lambda beta: Problem(manifold, kernel_of(options.kernel, beta), flow)
-
-
-def _beta(branch: Branch) -> str:
-    return f"beta = {branch.problem.zonal.kernel.beta:g}"
 
 
 def _draw(diagram: PhaseDiagram, branch: Branch, path: str) -> None:

@@ -156,7 +156,9 @@ def _happened(run: Run) -> list[str]:
 
 def problem_facts(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Facts of the problem, its status and its origin."""
-    facts = {"normalization": _older_normalization(attributes), **attributes}
+    # Older files know no other normalisation than softmax.
+    older = "softmax" if attributes.get("normalized") else "none"
+    facts = {"normalization": older, **attributes}
     if attributes.get("heads") and attributes.get("kernel") != "none":
         facts["heads"] = f"{attributes['heads']}; beta is the largest beta |B|_2 of them"
     else:
@@ -176,11 +178,6 @@ def problem_facts(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
     pairs.append(("initial", attributes.get("initial")))
     has_origin = "created" in attributes or "meanfield_version" in attributes
     return [*pairs, ("created", origin)] if has_origin else pairs
-
-
-def _older_normalization(attributes: Mapping[str, Any]) -> str:
-    """Normalisation as files say it that know no other than softmax."""
-    return "softmax" if attributes.get("normalized") else "none"
 
 
 MOST_LINES = 20

@@ -102,7 +102,8 @@ def dodecahedron() -> FloatArray:
 
 def cell_600() -> FloatArray:
     """Vertices of the 600-cell, the icosians of length 1, shape (120, 4)."""
-    even = [order for order in permutations(range(4)) if _is_even(order)]
+    orders = permutations(range(4))
+    even = [each for each in orders if sum(a > b for a, b in combinations(each, 2)) % 2 == 0]
     signed = [
         np.array([0.0, a / GOLDEN, b, c * GOLDEN])[list(order)] / 2.0
         for a, b, c in product((1.0, -1.0), repeat=3)
@@ -282,10 +283,6 @@ def shape_points(
     if d > ambient:
         raise ValueError(_NO_ROOM.format(shape, d, ambient))
     return np.concatenate([vectors, np.zeros((n, ambient - d))], axis=1), masses
-
-
-def _is_even(order: tuple[int, ...]) -> bool:
-    return sum(a > b for a, b in combinations(order, 2)) % 2 == 0
 
 
 def _unit(vectors: npt.ArrayLike) -> FloatArray:

@@ -137,7 +137,8 @@ def _sweep(folder: Path, document: dict[str, Any]) -> Sweep:
     facts = {k: checked_attribute(k, value) for k, value in dict(document["attributes"]).items()}
     part = part_of(facts.get("part", "0/1"))
     numbers = part.members(prod(len(parameter.values) for parameter in parameters))
-    wanted = islice(product(*(parameter.values for parameter in parameters)), *_bounds(numbers))
+    bounds = numbers.start, max(numbers.start, numbers.stop), numbers.step
+    wanted = islice(product(*(parameter.values for parameter in parameters)), *bounds)
     if len(members) != len(numbers) or not all(
         tuple(member.overrides.values()) == values
         for member, values in zip(members, wanted, strict=True)
@@ -147,10 +148,6 @@ def _sweep(folder: Path, document: dict[str, Any]) -> Sweep:
     if len(names) != len(members) or any(Path(name).name != name or name == ".." for name in names):
         raise ValueError("files of members are the same, or lie elsewhere")
     return Sweep(folder, parameters, members, facts)
-
-
-def _bounds(numbers: range) -> tuple[int, int, int]:
-    return numbers.start, max(numbers.start, numbers.stop), numbers.step
 
 
 _REPORTED = ("status", "result_hash")

@@ -135,20 +135,13 @@ def plateaus_of(run: Run) -> tuple[Plateau, ...]:
     counts = run.cluster_counts()
     begins = np.flatnonzero(np.diff(counts, prepend=np.nan))
     ends = np.append(begins[1:], len(counts)) - 1
-    mass = run.observables["clusters/mass"]
+    masses = run.observables["clusters/mass"]
     return tuple(
-        Plateau(
-            float(run.time[begin]),
-            float(run.time[end]),
-            _found(mass[(begin + end) // 2]),
-        )
+        Plateau(float(run.time[begin]), float(run.time[end]), row[np.isfinite(row)])
         for begin, end in zip(begins, ends, strict=True)
+        for row in [masses[(begin + end) // 2]]
         if end > begin and counts[begin] > 0
     )
-
-
-def _found(mass: FloatArray) -> FloatArray:
-    return mass[np.isfinite(mass)]
 
 
 def time_limits(run: Run, tree: ClusterTree) -> tuple[float, float]:

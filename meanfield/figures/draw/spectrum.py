@@ -299,7 +299,8 @@ def draw_rates(picture: RatesPicture, axes: Axes) -> None:
         axes.plot(degrees, rates, color=MUTED, linewidth=1.2)
     else:
         axes.plot(degrees, rates, color=MUTED, linewidth=0.8, alpha=0.6, zorder=1)
-        axes.vlines(degrees, 0.0, rates, color=_colours(rates), linewidth=1.4, zorder=2)
+        colours = [ENERGY if rate > 0 else ORDER for rate in rates]
+        axes.vlines(degrees, 0.0, rates, color=colours, linewidth=1.4, zorder=2)
     for kind, colour, chosen in [
         ("grows", ENERGY, rates > 0),
         ("decays", ORDER, rates < 0),
@@ -319,10 +320,6 @@ def draw_rates(picture: RatesPicture, axes: Axes) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=14))
     axes.margins(x=0.03, y=0.14)
     axes.legend(loc="lower right" if rates.min() >= -0.02 * rates.max() else "best")
-
-
-def _colours(rates: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[str]:
-    return [ENERGY if rate > 0 else ORDER for rate in rates]
 
 
 def _mark(axes: Axes, degree: int, rate: float) -> None:
