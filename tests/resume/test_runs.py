@@ -31,6 +31,7 @@ HEADS = (
 SPHERE_HEADS = (
     "heads=[{score=[[0.8, -0.3, 0.1], [0.4, 0.6, -0.2], [0, 0.5, -0.7]], value=[1.0, 0.5, -0.2]}]"
 )
+POSITIVE = "heads=[{score=[[1.0, 0.2], [0.2, 0.5]]}, {score=1.0}]"
 SINKHORN = "problem.normalization=sinkhorn"
 
 
@@ -90,6 +91,14 @@ CASES = {
     "particles of doubly stochastic heads": (
         CIRCLE,
         [HEADS, SINKHORN, *particles(2500), "time.end=0.5"],
+    ),
+    "density of positive doubly stochastic heads": (
+        CIRCLE,
+        [POSITIVE, SINKHORN, "representation.name=density", "time.end=0.2"],
+    ),
+    "particles of positive doubly stochastic heads": (
+        CIRCLE,
+        [POSITIVE, SINKHORN, *particles(400), "time.end=0.5"],
     ),
     "noisy particles of heads": (CIRCLE, [HEADS, NOISE, *particles(200), "time.step=0.25"]),
     "auto of heads": (CIRCLE, [HEADS, SA, "time.end=6"]),
