@@ -38,7 +38,7 @@ class Claim:
     Raises
     ------
     ValueError
-        If `within` is a number and `beside` is none.
+        If `within` is a number and `beside` is None.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """Whether both numbers agree as far as they must."""
+        """True if both numbers agree as far as they must."""
         if self.within is None or not isinstance(self.beside, int | float):
             return True
         return abs(self.here - self.beside) <= self.within

@@ -55,7 +55,7 @@ class Grid:
 
 
 def complete(grid: Grid, beta: int, carrier: str) -> bool:
-    """Whether the file holds every run asked for."""
+    """True if the file has every run."""
     asked = grid.config(beta, carrier).ensemble
     if not grid.path(beta, f"{carrier}.h5").exists():
         return False
@@ -101,7 +101,7 @@ def all_points(grid: Grid) -> list[LawPoint]:
 
 
 def points_of(grid: Grid, only_stored: bool) -> list[LawPoint]:
-    """Points, after missing ensembles have run; ends the script where there is none."""
+    """Points, after missing ensembles have run; ends the script if no point is left."""
     if not only_stored:
         run_missing(grid)
     points = all_points(grid)

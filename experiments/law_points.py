@@ -118,7 +118,7 @@ def law_points(
 
 
 def _facts(problem: Problem, measured: Ensemble) -> dict[str, Any]:
-    """What samples depend on; the ensemble's problem has to be the same."""
+    """Samples depend on this problem; the ensemble must have the same."""
     facts = problem_attributes(problem)
     # Derived from the others, and in the last digit from the machine.
     facts = {name: value for name, value in facts.items() if name not in _DERIVED}
@@ -161,34 +161,34 @@ class LawPoint:
     Attributes
     ----------
     beta : float
-        Given. Inverse temperature.
+        Inverse temperature.
     tokens : int
-        Given. Number N of tokens.
+        Number N of tokens.
     dimension : int
-        Given. 1 for the circle, 2 for the sphere.
+        1 for the circle, 2 for the sphere.
     dominant_degree : int
-        Given. Degree that grows fastest.
+        Degree that grows fastest.
     closed_form : float
-        Given. Mean number of the linear law by Rice's formula.
+        Mean number of the linear law by Rice's formula.
     linear, corrected : CountLaw
-        Given. The two laws, sampled.
+        The two laws, sampled.
     measured : CountLaw
-        Given. Clusters of the runs of the ensemble.
+        Clusters of the runs of the ensemble.
     carrier : str
-        Given. What carried these runs.
+        Representation that carried these runs.
     independent : bool
-        Given. False where tokens carry the samples of the corrected law too: it is then an ensemble
+        False where tokens carry the samples of the corrected law too: it is then an ensemble
         of its own, and to agree is no proof.
     degree_count : float
-        Derived. Mean number of clusters that the dominant degree alone would make.
+        Mean number of clusters that the dominant degree alone would make.
     closed_form_ratio, corrected_ratio : (float, float)
-        Derived. Predicted over measured mean, and its standard error.
+        Predicted over measured mean, and its standard error.
     linear_deviation : float
-        Derived. Sampled minus closed-form mean of the linear law, in standard errors.
+        Sampled minus closed-form mean of the linear law, in standard errors.
     linear_distance, corrected_distance : float
-        Derived. Total variation between the law and the runs.
+        Total variation between the law and the runs.
     sampling_distance : float
-        Derived. What `corrected_distance` would be on average if the law were exact: both are
+        Size that `corrected_distance` would have on average if the law were exact: both are
         samples.
     """
 

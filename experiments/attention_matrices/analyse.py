@@ -26,23 +26,23 @@ from meanfield.runfile.config import Config
 SECONDS = 180, 40
 FOLDER = Path(__file__).parent
 AMPLITUDE = 1e-6
-"""Of a mode whose rate is measured: what it does to itself is its square."""
+"""Amplitude of a mode whose rate is measured: it acts on itself by its square."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is done with a run file.
+    """Treatment of a run file.
 
     Attributes
     ----------
     name : str
-        Given. Of the run file.
+        Name of the run file.
     nodes : int
-        Given. Of the sums over pairs, a side on the sphere.
+        Nodes of the sums over pairs, a side on the sphere.
     until : float
-        Given. How far these go: while so few nodes resolve the density.
+        End of these sums: so few nodes resolve the density until then.
     expected : complex or None
-        Given. Leading eigenvalue of uniform, by a formula; None where uniform is not stationary.
+        Leading eigenvalue of uniform, by a formula; None where uniform is not stationary.
     """
 
     name: str

@@ -28,17 +28,16 @@ class Case:
     Attributes
     ----------
     title : str
-        Given.
     run : Run
-        Given. The density, or what took over from it.
+        The density, or what took over from it.
     drawn : list of Run
-        Given. Tokens drawn from it, one run a size.
+        Tokens drawn from it, one run a size.
     times : ndarray
-        Given. At which distances were taken.
+        At which distances were taken.
     random : dict of int to ndarray, shape (draws, times)
-        Given. W1 of so many tokens, drawn.
+        W1 of so many tokens, drawn.
     regular : dict of int to list, times long
-        Given. W1 of so many tokens, put at quantiles.
+        W1 of so many tokens, put at quantiles.
     """
 
     title: str

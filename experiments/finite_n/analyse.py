@@ -32,7 +32,7 @@ SIZES = {200: 10_000, 1000: 10_000, 4000: 4_000}
 BAND = 1000
 ASYMMETRIC = mf.from_density(np.array([1.0, 0.25, -0.1j]))
 TWO = mf.exponential(beta=2.0)
-# Of the normal law: where 5 and 95 per cent lie, in standard deviations.
+# Normal law: where 5 and 95 per cent lie, in standard deviations.
 NORMAL = 1.6448536269514722
 
 
@@ -137,7 +137,7 @@ def compared(
         print(
             f"N Var beside theory falls like N^({exponent:.3f} +- {error:.3f}), N = {few}, {many}"
         )
-    # Of 200 tokens the order after next is a fifth of the next one, of 1,000 a twenty-fifth.
+    # For 200 tokens the order after next is a fifth of the next one, of 1,000 a twenty-fifth.
     checks[f"{case.name}: exponent of N Var beside theory, + 1, beside 0.1 and its errors"] = (
         abs(exponent + 1.0) / (0.1 + 4.0 * error), 1.0)  # fmt: skip
     return theory, made
@@ -289,7 +289,7 @@ def draw_band(axes, case: Case, theory: Fluctuations, made: EnsembleMoments) -> 
     at = case.drawn
     limit = flat(theory.problem, theory.limit)[:, at].real
     mean = limit + theory.shift[:, at].real / BAND
-    # Of the real part: half of C and of the relation.
+    # The real part has half of C and of the relation.
     variance = 0.5 * (theory.covariance + theory.relation)[:, at, at].real
     spread = np.sqrt(variance / BAND)
     colour = DEGREE_COLOURS[1]

@@ -94,7 +94,7 @@ def main(short: bool) -> list[Claim]:
         later = times > 0
         off = np.abs(told[later] / times[later] - 1.0)
         clock = pair_clock(beta)
-        # Of those that do not begin as one.
+        # Starts that are more than one cluster.
         law = 1.0 - np.interp(times[later], *clock) / clock[1][0]
         distance = kstest(law, "uniform").statistic
         print(

@@ -90,7 +90,7 @@ def table(loop: Loop) -> str:
 
 
 def density_checks(loop: Loop) -> Errors:
-    """What is found and allowed, by name."""
+    """Measured and allowed numbers, by name."""
     both, name = loop.down + loop.up, loop.title
     if loop.equal is None:
         ordered = [loop.ratio(p) < 1.0 for p in both]

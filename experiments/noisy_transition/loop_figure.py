@@ -158,7 +158,7 @@ def marks(axes: Axes, loop: Loop, *, words: bool) -> None:
 
 
 def legend(axes: Axes, tokens: int) -> None:
-    """What the markers are."""
+    """Legend of the markers."""
     both = {"linestyle": "none", "markersize": 5}
     entries = [
         Line2D([], [], color=STATES, linewidth=4.5, label="stationary, stable"),

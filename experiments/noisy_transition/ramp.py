@@ -39,7 +39,7 @@ STEP, FOLDS, LONGEST, SAMPLES = 1.0 / 64.0, 3.0, 64.0, 101
 
 @dataclass(frozen=True)
 class Plateau:
-    """What is seen at one diffusivity of a ramp.
+    """Measurements at one diffusivity of a ramp.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Loop:
 
     @property
     def jumps(self) -> bool:
-        """Whether order should set in with a jump."""
+        """True if order should set in with a jump."""
         return self.point.order == "discontinuous"
 
     @property
@@ -111,12 +111,12 @@ class Loop:
 
 
 def sets_in(down: Sequence[Plateau]) -> Plateau:
-    """First ordered plateau of a way down, or its last if there is none."""
+    """First ordered plateau of a way down, else its last."""
     return next((p for p in down if p.order > HALF), down[-1])
 
 
 def breaks_down(up: Sequence[Plateau]) -> Plateau:
-    """First plateau of a way up without order, or its last if there is none."""
+    """First plateau of a way up without order, else its last."""
     return next((p for p in up if p.order < HALF), up[-1])
 
 

@@ -1,4 +1,4 @@
-"""What a figure of the gallery is: an entry of the table, its numbers, what was computed for it.
+"""Figure of the gallery: an entry of the table, its numbers, what was computed for it.
 
 The table is text: to list it loads nothing else. A figure is made by two functions of a module:
 
@@ -39,14 +39,14 @@ def unfollowed(items: Iterable[Any], total: float, label: str, **how: Any) -> It
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What was computed for a figure.
+    """Results that were computed for a figure.
 
     Attributes
     ----------
     numbers : tuple of Claim
-        Given. The first one stands on the card of the figure.
+        The first one stands on the card of the figure.
     data : mapping of name -> ndarray
-        Given. Arrays that are drawn.
+        Arrays that are drawn.
     """
 
     numbers: tuple[Claim, ...]
@@ -54,7 +54,7 @@ class Reproduction:
 
     @property
     def holds(self) -> bool:
-        """Whether every number agrees with the one beside it as far as it is to."""
+        """True if every number agrees with the one beside it as far as it must."""
         return all(number.holds for number in self.numbers)
 
 
@@ -77,19 +77,19 @@ class Entry:
     Attributes
     ----------
     name : str
-        Given. As on the command line, words joined by hyphens.
+        As on the command line, words joined by hyphens.
     source : str
-        Given. The paper, and which figure of it.
+        The paper, and which figure of it.
     title, parameters, shows : str
-        Given. Plain sentences in Markdown, formulas in dollars.
+        Plain sentences in Markdown, formulas in dollars.
     differs : str
-        Given. Why published numbers and ours differ, or that they do not.
+        Reason why published numbers and ours differ, or that they do not.
     seconds : float
-        Given. Typical time on one core.
+        Typical time on one core.
     module : str
-        Given. Module of `published`.
+        Module of `published`.
     published_seconds : float or None
-        Given. The same of the source's own scheme; None: it has none of its own.
+        The same of the source's own scheme; None: it has none of its own.
     """
 
     name: str
@@ -104,5 +104,5 @@ class Entry:
 
     @property
     def published(self) -> bool:
-        """Whether the scheme of the source can be run."""
+        """True if the scheme of the source can be run."""
         return self.published_seconds is not None

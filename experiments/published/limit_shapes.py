@@ -98,7 +98,7 @@ def source_steps(value: FloatArray, points: FloatArray, stages: bool = False) ->
 
 
 def _scheme_numbers() -> tuple[Claim, ...]:
-    """What the scheme of the source is, and how far it is from the flow."""
+    """Name of the scheme of the source, and its distance from the flow."""
     euler, stages = (source_steps(np.eye(2), SIX, each) for each in (False, True))
     run = run_of(1.0, SIX, np.array([0.0, UNTIL]))
     exact = shape_of(run, UNTIL).points
@@ -179,7 +179,7 @@ def draw(figure: Figure, reproduction: Reproduction) -> None:
     figure.set_size_inches(8.4, 3.0)
     for number, (axes, name) in enumerate(zip(figure.subplots(1, 3), DRAWN, strict=True)):
         paths = reproduction.data[f"path_{number}"]
-        # Of three coordinates the first two: the plane on which V is 1.
+        # The first two of three coordinates: the plane on which V is 1.
         plane = paths[:, :, :2]
         axes.plot(plane[:, :, 0], plane[:, :, 1], color=MUTED, linewidth=0.5)
         if number != 1:

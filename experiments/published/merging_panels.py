@@ -1,4 +1,4 @@
-"""What figures of merged pairs share: panels of `mf.merging_diagram`, their arrays and drawing.
+"""Shared by figures of merged pairs: panels of `mf.merging_diagram`, their arrays and drawing.
 
 The curve beside them is of tokens that begin orthogonal: when their common cosine is 0.999, by
 (6.12) of arXiv:2312.10794 under softmax and (6.10) without normalisation.
@@ -29,7 +29,7 @@ from meanfield.studies.executors import worker_pool
 TOKENS = 32
 """Tokens of a system."""
 STEP = 0.1
-"""Of the source's layers."""
+"""Layers as the source has them."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +39,14 @@ class Panel:
     Attributes
     ----------
     name : str
-        Given. Of its arrays.
+        Names of its arrays.
     title : str
-        Given.
     dimension : int
-        Given. d.
+        Dimension d.
     betas, times : ndarray
-        Given.
     replicas : int
-        Given.
     head : mf.RandomHead, optional
-        Given. Q = K = V = 1 without it.
+        Q = K = V = 1 without it.
     """
 
     name: str

@@ -26,7 +26,7 @@ from meanfield.terms.attention import Attention, Head
 from published.entry import Progress, Reproduction, unfollowed
 
 EXCESS = np.linspace(-0.1, 0.3, 9)  # epsilon
-# Of the arrays stored with the source, epsilon = 0.1: largest and smallest weight, times 1,000.
+# Arrays stored with the source, epsilon = 0.1: largest and smallest weight, times 1,000.
 STORED_TOP, STORED_BOTTOM = 1.208708, 0.811096
 POINTS, STEPS, RATE = 1000, 1500, 0.1
 DEGREES = 10

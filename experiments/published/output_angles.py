@@ -1,4 +1,4 @@
-"""What one attention layer does to the angle of two tokens, at beta = gamma ln n.
+"""Angle of two tokens before and after one attention layer, at beta = gamma ln n.
 
 n tokens with the same cosine rho attend to themselves by w_1 = n^{gamma (1 - rho)} / (... + n - 1)
 and to each other by w each. Their outputs have the cosine of a closed form; lambda is the angle of
@@ -80,7 +80,7 @@ def angle_ratio(n: float, rho: float | FloatArray, gamma: float | FloatArray) ->
     own = own_weight(n, rho, gamma)
     other = (1.0 - own) / (n - 1.0)
     apart = own - other
-    # Of p x_i + w S: S . (x_i + x_j) / 2 = 1 + (n - 1) rho, |S|^2 = n of it.
+    # Angle of p x_i + w S: S . (x_i + x_j) / 2 = 1 + (n - 1) rho, |S|^2 = n of it.
     share = 1.0 + (n - 1.0) * rho
     middle = (
         apart**2 * (1.0 + rho) / 2.0 + 2.0 * apart * other * share + (other * n) * (other * share)

@@ -41,7 +41,7 @@ INDEX = "index.md"
 
 
 def maker_of(entry: Entry) -> Maker:
-    """Who computes and draws a figure: loads what that needs.
+    """Module that computes and draws a figure; loads its imports.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def maker_of(entry: Entry) -> Maker:
 
 
 def stem_of(entry: Entry, published: bool) -> str:
-    """What the files of a figure are called, without their endings."""
+    """Names of the files of a figure, without their endings."""
     return f"{entry.name}-published" if published else entry.name
 
 
@@ -228,7 +228,7 @@ def index_of(folder: Path, entries: Iterable[Entry]) -> str:
 
 
 def _first_number(path: Path) -> str:
-    """What a card says: the first number of a figure, and the one beside it."""
+    """Text of a card: the first number of a figure, and the one beside it."""
     with path.open(encoding="utf-8", newline="") as file:
         row = next(csv.DictReader(file), None)
     if row is None:

@@ -1,4 +1,4 @@
-"""Who is heard at the end of a causal context: U profiles, and when they end (arXiv:2605.09213).
+"""Weights at the end of a causal context: U profiles, and when they end (arXiv:2605.09213).
 
 Under USA with ALiBi's weights e^{-lambda (s - s')} on the circle, moments near uniform that come
 from the position s are heard at the end by

@@ -1,4 +1,4 @@
-"""What figures of tokens share: tokens of a run as arrays, flows of a diagonal matrix, balls."""
+"""Shared by figures of tokens: tokens of a run as arrays, flows of a diagonal matrix, balls."""
 
 from __future__ import annotations
 

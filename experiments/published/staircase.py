@@ -34,7 +34,7 @@ LAST, FIRST = 1e150, 0.1
 LASTING = 1e9
 # Common logarithms of the last merge of softmax tokens, by the second integration.
 LAST_MERGES = {500: 15.504581, 4000: 143.121782}
-# Of the script; pairs nearer than `GLUED` are one.
+# From the script; pairs nearer than `GLUED` are one.
 RATE, GLUED = 1e-5, 1e-3
 # Betas whose passages are told. They come before those of the limit of large beta: the energy rises
 # when a pair is nearer than some widths 1 / sqrt(beta) of the kernel.

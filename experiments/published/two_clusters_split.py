@@ -34,10 +34,10 @@ ENTRIES = np.linspace(0.0, 1.5, 20)  # d
 TOKENS, STEP, LAYERS = 100, 0.1, 1500
 # Starts of each d: of the source, here, and of its scheme here.
 STORED_STARTS, STARTS, PUBLISHED_STARTS = 100, 50, 5
-# Of 100 starts, those that ended in one cluster, stored with the source.
+# Starts of 100 that ended in one cluster, stored with the source.
 STORED = np.array([0, 1, 0, 1, 2, 2, 5, 8, 16, 50, 100, 100, 100, 100, 100, 100, 45, 6, 3, 1]) / 100
 COMPARED, BRIEFLY = (8, 9, 10, 15, 16, 17), (10, 15)
-# Of the difference of two shares, each of as many starts.
+# Standard deviations of the difference of two shares, each of as many starts.
 DEVIATIONS = 3.5
 
 

@@ -29,7 +29,7 @@ DEGREE = 8
 # (end, hand-over, last end) in scaled time, tolerances from the start, tolerances after it.
 WHOLE = (6.0, 6.0, 8.0), (1e-6, 1e-7, 1e-8), (1e-5, 1e-6, 1e-7)
 SHORT = (5.0, 4.5, 6.0), (1e-6, 1e-7, 1e-8), (1e-4, 1e-5, 1e-6)
-# Of coarse cells whose steps are fine: all of the error is that of the cells.
+# Error of coarse cells whose steps are fine: all of the error is that of the cells.
 CELLS, STEPS = (1e-2, 1e-3, 1e-4), 1e-9
 LATE = 1e-4, 1e-5
 ALLOWED = 1e-6
