@@ -33,8 +33,8 @@ from meanfield.store.recorder import PENDING_BYTES
 # Interpreter, libraries and compiled kernels: 190 to 300 MiB. Where kernels must be compiled
 # first, once per machine, up to 340.
 _BASE = 280 * 2**20
-# Runge-Kutta of order eight holds 19 arrays, and the right-hand side as many in its parts.
-_MOVING = 46
+# Runge-Kutta of order eight holds 19 arrays, the interpolant of a step 15, the rest is of slopes.
+_MOVING = 52
 # Noisy tokens have no stages, but normals, and those of a bridge where a save lies in a step.
 _NOISY = 17
 # An ensemble of densities only draws its tokens, and moves nodes that are few.

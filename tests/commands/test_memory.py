@@ -111,7 +111,7 @@ def test_grid_of_clusters_is_counted(config, overrides, size):
 
 
 @pytest.mark.parametrize(("overrides", "line"), [
-    (PARTICLES, "1000000 tokens would take about 0.616 GiB of memory; this process may use "
+    (PARTICLES, "1000000 tokens would take about 0.661 GiB of memory; this process may use "
      "0.293 GiB. Take fewer tokens, or a machine with more."),
     ([*SPHERE, DENSITY, "initial.modes=[[300, 0, 0.1]]"], "degree 512 would take about "
      "0.529 GiB of memory; this process may use 0.293 GiB. Lower max_degree, or a machine "
@@ -146,8 +146,8 @@ def test_run_that_may_outgrow_the_machine_has_a_warning(config, room, capsys):
 @pytest.mark.parametrize(
     ("workers", "line"),
     [
-        ("1", "1000000 tokens would take about 0.616 GiB of memory"),
-        ("3", "1000000 tokens in each of 3 workers would take about 2.12 GiB"),
+        ("1", "1000000 tokens would take about 0.661 GiB of memory"),
+        ("3", "1000000 tokens in each of 3 workers would take about 2.26 GiB"),
     ],
 )
 def test_workers_are_counted(config, command, workers, line, room, cli):
