@@ -7,7 +7,7 @@ growth by mode of position under a bias, a window or a rotary embedding.
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +18,6 @@ from meanfield.problem_facts import problem_attributes
 from meanfield.results.report import Report, facts, flow_facts, table
 from meanfield.spaces import MANIFOLDS
 from meanfield.spectrum.incoherence import critical_widths, incoherence_growth_rates
-from meanfield.spectrum.linear_operator import LinearOperator, linear_operator
-from meanfield.spectrum.positions import position_modes
 from meanfield.spectrum.stability import (
     critical_diffusivity,
     dominant_degree,
@@ -30,6 +28,9 @@ from meanfield.spectrum.stability import (
 )
 from meanfield.spectrum.time_units import paper_time_factor
 from meanfield.terms.frequencies import UnimodalFrequencies
+
+if TYPE_CHECKING:
+    from meanfield.spectrum.linear_operator import LinearOperator
 
 _MOST_DEGREES = 1_000_000
 _SHOWN = 40
@@ -98,6 +99,9 @@ def modes_of_positions(problem: Problem, max_degree: int | None = None) -> dict[
     """
     degrees = range(1, (max_degree or _MOST_MODES) + 1)
     try:
+        # Loads the fields of heads.
+        from meanfield.spectrum.positions import position_modes
+
         values = [position_modes(problem, degree).eigenvalues for degree in degrees]
     except ValueError as error:
         return {"no_position_modes": str(error)}
@@ -218,6 +222,8 @@ def _operator(problem: Problem, max_degree: int | None) -> LinearOperator | None
     """The linearised flow; None in dimensions where only numbers as heads have known rates."""
     if problem.manifold.name not in MANIFOLDS and problem.is_isotropic:
         return None
+    from meanfield.spectrum.linear_operator import linear_operator
+
     return linear_operator(problem, max_degree)
 
 
