@@ -126,6 +126,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
             write_down(variable, {"section": FAILED, "test": name})
 
 
+@pytest.fixture(autouse=True)
+def same_random_numbers(request: pytest.FixtureRequest) -> None:
+    """Begin random numbers of a module again: no test depends on those that ran before it."""
+    if hasattr(module := getattr(request, "module", None), "RNG"):
+        module.RNG = np.random.default_rng(0)  # type: ignore[union-attr]
+
+
 @pytest.fixture
 def verified(request: pytest.FixtureRequest) -> Verified:
     """Check of one error, named for the report."""

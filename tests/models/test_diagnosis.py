@@ -18,8 +18,8 @@ from meanfield.observables.clusters import clusters
 from tests.models import encoders
 from tests.models.decoders import PIECES, random_arrays, write_folder
 
-_RNG = np.random.default_rng(5)
-_TEXTS = [_RNG.integers(len(PIECES), size=n) for n in (70, 150)]
+RNG = np.random.default_rng(5)
+_TEXTS = [RNG.integers(len(PIECES), size=n) for n in (70, 150)]
 # Else attention is a mean, and its steps are a thousandth of a token.
 _LARGER = {"input_layernorm": 16, "post_attention_layernorm": 16, "down_proj": 32} | dict.fromkeys(
     ("q_proj", "k_proj", "o_proj"), 8
@@ -269,7 +269,7 @@ def test_encoders_have_exponents_of_several_lengths(tmp_path, kind):
     arrays = encoders.random_arrays(kind, positions=200)
     encoders.write_encoder(tmp_path, kind, arrays=arrays, max_position_embeddings=200)
     encoder = mf.load_encoder(tmp_path)
-    texts = [_RNG.integers(len(encoders.PIECES), size=n) for n in (40, 160)]
+    texts = [RNG.integers(len(encoders.PIECES), size=n) for n in (40, 160)]
     one, both = mf.diagnose(encoder, texts[:1]), mf.diagnose(encoder, texts)
     assert np.isnan(one.exponent).all()
     assert re.search(r"share of g below 0.3 +- +-$", str(one), re.MULTILINE)

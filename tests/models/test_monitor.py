@@ -12,9 +12,9 @@ from meanfield.models.heads import on_sphere
 from meanfield.observables.cosines import effective_rank, mean_cosine
 from tests.parameters import together
 
-_RNG = np.random.default_rng(3)
-_X = _RNG.normal(size=(100, 24)) + 0.5
-_P = _RNG.random((3, 100, 100))
+RNG = np.random.default_rng(3)
+_X = RNG.normal(size=(100, 24)) + 0.5
+_P = RNG.random((3, 100, 100))
 _P /= _P.sum(axis=-1, keepdims=True)
 
 
@@ -47,7 +47,7 @@ def test_causal_attention_and_a_batch():
 
 def test_of_many_tokens_128_give_the_rank():
     """A thousand tokens in 20 directions have the rank of those at equal distances."""
-    x = _RNG.normal(size=(1000, 20)) @ _RNG.normal(size=(20, 50))
+    x = RNG.normal(size=(1000, 20)) @ RNG.normal(size=(20, 50))
     chosen = x[(np.arange(0.5, 128) * 1000 / 128).astype(int)]
     numbers = mf.monitor(x)
     assert numbers["effective_rank"] == mf.monitor(chosen)["effective_rank"]
@@ -56,7 +56,7 @@ def test_of_many_tokens_128_give_the_rank():
 
 def test_sink_share_is_that_of_all_rows():
     """The first row attends to itself alone: among 128 chosen ones it would weigh too much."""
-    x = _RNG.normal(size=(1024, 4))
+    x = RNG.normal(size=(1024, 4))
     uniform = np.tril(np.ones((1024, 1024))) / np.arange(1, 1025)[:, None]
     expected = np.mean(1.0 / np.arange(1, 1025))
     assert mf.monitor(x, uniform[None])["sink_share"] == pytest.approx(expected, abs=1e-6)
@@ -68,7 +68,7 @@ def test_sink_share_is_that_of_all_rows():
 @together("size", [1e19, 1e30, 1e-10, 1e-23, 1e-36])
 def test_small_and_large_numbers_of_single_precision(size):
     """Their squares are 0 or infinite, their directions are what they are."""
-    x = _RNG.normal(size=(2, 64, 32)).astype(np.float32)
+    x = RNG.normal(size=(2, 64, 32)).astype(np.float32)
     numbers = mf.monitor(x * np.float32(size))
     assert numbers == pytest.approx(mf.monitor(x), rel=1e-4, abs=1e-6)
     same = mf.monitor(np.full((64, 3), size, np.float32))
