@@ -175,6 +175,8 @@ class Bias(Mask):
         """Values of b, checked; of differences that are not hidden."""
         answer = self.function(u)
         try:
+            if np.iscomplexobj(answer):
+                raise TypeError
             values = np.array(np.broadcast_to(np.asarray(answer, dtype=np.float64), np.shape(u)))
         except (TypeError, ValueError):
             raise ValueError(

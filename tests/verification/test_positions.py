@@ -1353,6 +1353,7 @@ def masked(mask, space=None, **options) -> mf.Problem:
     (lambda: mf.Window(0.5, globals=-0.1), "between 0 and 1"),
     (lambda: mf.Bias(lambda u: np.inf), "a bias must give numbers or -inf, got inf at"),
     (lambda: mf.Bias(lambda u: u[:2]), "returns as many numbers"),
+    (lambda: mf.Bias(lambda u: u + 1j), "returns as many numbers"),
     (lambda: mf.Attention(beta=1.0, mask=-np.eye(2)), "not negative"),
     (lambda: mf.Attention(beta=1.0, mask=np.eye(5000)), "rows must be at most 4096"),
     (lambda: mf.Attention([mf.Head()], "sinkhorn", beta=1.0, mask=mf.Window(0.5)), "sinkhorn"),
