@@ -34,12 +34,12 @@ def derivatives(slopes, degree, angle):  # type: ignore[no-untyped-def]
     return a * cosine - b * sine, u * cosine - v * sine
 
 
-@njit
+@njit(inline="always")
 def _one_sign(a, b, c, d, margin):  # type: ignore[no-untyped-def]
     return min(a, b, c, d) > margin or max(a, b, c, d) < -margin
 
 
-@njit
+@njit(inline="always")
 def _settled(h, p, dp, q, dq, bounds, noise):  # type: ignore[no-untyped-def]
     """Test if the signs of p and q at the ends fix the sign changes between them."""
     b1, b2 = p + h / 3.0 * dp, q - h / 3.0 * dq
