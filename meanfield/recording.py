@@ -27,8 +27,8 @@ from meanfield.store.layout import damage_message
 from meanfield.store.locks import OutputFile, output_lock, writer_lock
 from meanfield.store.provenance import provenance
 from meanfield.store.recorder import add_fluctuations, conclude, record
-from meanfield.store.result_hash import WallTime, seconds_by_phase
 from meanfield.store.run_file import load, read_checkpoint
+from meanfield.store.wall_time import WallTime, seconds_by_phase
 
 if TYPE_CHECKING:
     from meanfield.finite.fluctuations import Follow

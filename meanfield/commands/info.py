@@ -16,8 +16,9 @@ from meanfield.results.study_reports import full_report, replay_report, sweep_re
 from meanfield.runs import Run
 from meanfield.store.provenance import parsed_versions, read_provenance
 from meanfield.store.result_file import load
-from meanfield.store.result_hash import result_hash, run_results, seconds_by_phase
+from meanfield.store.result_hash import result_hash, run_results
 from meanfield.store.sweep_file import is_sweep, load_sweep
+from meanfield.store.wall_time import seconds_by_phase
 from meanfield.studies.sweep_results import Sweep
 from meanfield.verification import CHECKS, Check, Verification, verify
 

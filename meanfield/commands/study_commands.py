@@ -27,8 +27,8 @@ from meanfield.runfile import Config, load_config
 from meanfield.runfile.config import ALL_KEYS, ENSEMBLE_TIME
 from meanfield.runfile.keys import located
 from meanfield.runfile.products import parameters_of
-from meanfield.store.result_hash import WallTime
 from meanfield.store.sweep_file import load_sweep, read_index, write_sweep
+from meanfield.store.wall_time import WallTime
 from meanfield.studies.complete import run_missing
 from meanfield.studies.convergence import Comparison, comparison, systems_left
 from meanfield.studies.ensemble import ENSEMBLE_TOLERANCE, EnsemblePlan, ensemble_plan

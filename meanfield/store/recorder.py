@@ -22,8 +22,9 @@ from meanfield.status import COMPLETED, RUNNING, cut_short, is_finished, stopped
 from meanfield.store import run_writer
 from meanfield.store.locks import FLUSH_SECONDS, OutputFile, replace_file
 from meanfield.store.provenance import FACTS
-from meanfield.store.result_hash import WallTime, result_hash
+from meanfield.store.result_hash import result_hash
 from meanfield.store.run_file import file_results, write_fluctuations
+from meanfield.store.wall_time import WallTime
 
 if TYPE_CHECKING:
     from meanfield.finite.results import Fluctuations

@@ -4,21 +4,13 @@ SHA-256 over a line "meanfield results 1" and then, for each array in the order 
 line "NAME TYPE SHAPE" and its numbers in C order: little-endian doubles (f8), pairs of them for
 complex numbers (c16), integers of 8 bytes (i8). Every NaN has the same bytes. What a run pads with
 NaN counts as far as it is needed: columns that are NaN in all rows are left off at the end.
-
-Where the time of a run goes: seconds on the wall clock, by phase, added up over sessions.
-
-One phase at a time is running; what a phase does inside another one counts for itself alone, so
-that phases add up to the time spent.
 """
 
 from __future__ import annotations
 
 import hashlib
-import time as clock
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -82,64 +74,3 @@ def _canonical(piece: npt.NDArray[Any], kind: str) -> npt.NDArray[Any]:
     missing = np.isnan(numbers)
     # Bits of a NaN tell where it comes from, which is no result.
     return np.where(missing, np.nan, numbers) if missing.any() else numbers
-
-
-Item = TypeVar("Item")
-
-PHASES = ("setup", "stepping", "observing", "running", "writing")
-"""Set-up; steps of a run, and what is observed of them; tasks of a study; files."""
-
-_PREFIX = "seconds_"
-
-
-@dataclass(eq=False)
-class WallTime:
-    """Seconds by phase, counted while they pass."""
-
-    # Given or derived. Phases are those of `PHASES`.
-    seconds: dict[str, float] = field(default_factory=dict)
-    _phase: str | None = field(default=None, init=False, repr=False)
-    _since: float = field(default=0.0, init=False, repr=False)
-
-    @contextmanager
-    def during(self, phase: str) -> Iterator[None]:
-        """Count the block for a phase, and not for the one around it."""
-        around = self._turn_to(phase)
-        try:
-            yield
-        finally:
-            self._turn_to(around)
-
-    def over(self, items: Iterable[Item], phase: str) -> Iterator[Item]:
-        """Pass items through and count the making of each for a phase."""
-        source, end = iter(items), object()
-        while True:
-            with self.during(phase):
-                item = next(source, end)
-            if item is end:
-                return
-            yield item  # type: ignore[misc]
-
-    def add(self, seconds: Mapping[str, float]) -> None:
-        """Count seconds that passed in an earlier session."""
-        for phase, earlier in seconds.items():
-            self.seconds[phase] = self.seconds.get(phase, 0.0) + earlier
-
-    def attributes(self) -> dict[str, float]:
-        """Attributes of a file that hold the seconds until now."""
-        self._turn_to(self._phase)
-        return {_PREFIX + phase: seconds for phase, seconds in self.seconds.items()}
-
-    def _turn_to(self, phase: str | None) -> str | None:
-        """Count what has passed and begin another phase; which one ran until now."""
-        now = clock.perf_counter()
-        if self._phase is not None:
-            self.add({self._phase: now - self._since})
-        before, self._phase, self._since = self._phase, phase, now
-        return before
-
-
-def seconds_by_phase(attributes: Mapping[str, Any]) -> dict[str, float]:
-    """Seconds that the attributes of a file tell of, in the order of `PHASES`."""
-    named = {phase: attributes.get(_PREFIX + phase) for phase in PHASES}
-    return {phase: float(seconds) for phase, seconds in named.items() if seconds is not None}

@@ -36,7 +36,8 @@ from meanfield.store.layout import (
     plain_attributes,
 )
 from meanfield.store.locks import FLUSH_SECONDS, OutputFile, replace_file
-from meanfield.store.result_hash import WallTime, result_hash
+from meanfield.store.result_hash import result_hash
+from meanfield.store.wall_time import WallTime
 from meanfield.studies.study import Runs, Study
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from meanfield.runfile.written import written
 from meanfield.status import COMPLETED
 from meanfield.store.locks import OutputFile, output_lock
 from meanfield.store.provenance import origin_attributes
-from meanfield.store.result_hash import WallTime, seconds_by_phase
 from meanfield.store.study_file import STUDY_COMMANDS, read_result, record_study, write_result
+from meanfield.store.wall_time import WallTime, seconds_by_phase
 from meanfield.studies.executors import worker_pool
 from meanfield.studies.parts import PartStudy, missing_parts, parts_in, request_of_part
 from meanfield.studies.study import Execution, Request, Runs, Study

@@ -27,7 +27,6 @@ from meanfield.status import COMPLETED
 from meanfield.store.layout import FormatError
 from meanfield.store.locks import OutputFile, check_own, check_results, writer_lock
 from meanfield.store.provenance import origin_attributes
-from meanfield.store.result_hash import WallTime, seconds_by_phase
 from meanfield.store.sweep_file import (
     INDEX,
     INDEX_BEGINNING,
@@ -36,6 +35,7 @@ from meanfield.store.sweep_file import (
     read_index,
     write_sweep,
 )
+from meanfield.store.wall_time import WallTime, seconds_by_phase
 from meanfield.studies.complete import python_call, run_missing, study_pool
 from meanfield.studies.parts import Part, missing_parts, parts_in
 from meanfield.studies.study import Execution, Request, Runs

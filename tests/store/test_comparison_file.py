@@ -8,9 +8,9 @@ import pytest
 from parameters import refused
 
 import meanfield as mf
-from meanfield.store.result_hash import WallTime
 from meanfield.store.run_file import load
 from meanfield.store.study_file import read_result, record_study, write_result
+from meanfield.store.wall_time import WallTime
 from meanfield.studies.convergence import StudyOptions, comparison
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.executors import finished

@@ -2,14 +2,14 @@
 
 import pytest
 
-from meanfield.store import result_hash
-from meanfield.store.result_hash import PHASES, WallTime, seconds_by_phase
+from meanfield.store import wall_time
+from meanfield.store.wall_time import PHASES, WallTime, seconds_by_phase
 
 
 @pytest.fixture
 def now(monkeypatch):
     time = [100.0]
-    monkeypatch.setattr(result_hash.clock, "perf_counter", lambda: time[0])
+    monkeypatch.setattr(wall_time.clock, "perf_counter", lambda: time[0])
     return time
 
 
