@@ -28,7 +28,7 @@ from meanfield.laws.initial import (
 from meanfield.laws.own import from_function, from_values
 from meanfield.laws.sampling import sample_tokens
 from meanfield.measures import Density, LabelledDensity, Measure
-from meanfield.models.decoder_files import load_decoder
+from meanfield.models.decoder import load_decoder
 from meanfield.models.diagnosis import Diagnosis, diagnose
 from meanfield.models.encoder_files import load_encoder
 from meanfield.models.monitor import monitor

@@ -11,7 +11,7 @@ from pathlib import Path
 from meanfield.commands.options import answer, check_plot
 from meanfield.commands.progress import with_progress
 from meanfield.files import OutputError
-from meanfield.models.decoder_files import load_decoder
+from meanfield.models.decoder import load_decoder
 from meanfield.models.diagnosis import Diagnosis, diagnose
 from meanfield.models.encoder import Stack
 from meanfield.models.encoder_files import load_encoder, read_settings

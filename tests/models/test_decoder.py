@@ -8,7 +8,7 @@ import pytest
 from parameters import refused
 
 import meanfield as mf
-from meanfield.models.decoder_files import rotated
+from meanfield.models.decoder import rotated
 from tests.models.decoders import (
     HEADS,
     KEY_HEADS,

@@ -7,7 +7,7 @@ import pytest
 
 import meanfield as mf
 from meanfield.fields.blocks import unit_vectors
-from meanfield.models import decoder_files as decoder_module
+from meanfield.models import decoder as decoder_module
 from meanfield.models.heads import head_table
 from tests.models.decoders import random_arrays, write_folder, write_gguf
 

@@ -11,7 +11,7 @@ from parameters import refused
 
 import meanfield as mf
 from meanfield.models import diagnosis as module
-from meanfield.models.decoder_files import DecoderLayer
+from meanfield.models.decoder import DecoderLayer
 from meanfield.models.diagnosis import SHARES
 from meanfield.models.heads import on_sphere
 from meanfield.observables.clusters import clusters
