@@ -10,11 +10,9 @@ once:
     end       the run is over; failed: why it could not go on
     law       the same law by short runs, where that takes some seconds at most
 
-A density starts with the moments of 100,000 random tokens. Time is scaled time.
-
-Messages of a live run to the view: the header with its first frame, then each frame.
-
-Colours have one range from the beginning, symmetric about uniform.
+A density starts with the moments of 100,000 random tokens. Time is scaled time. The message
+`begin` has the header of the view. Colours have one range from the beginning, symmetric about
+uniform.
 """
 
 from __future__ import annotations

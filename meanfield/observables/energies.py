@@ -46,9 +46,9 @@ def interaction_energy(
 
     By Funk-Hecke E[mu] = 1/2 sum_l w_l |m_l|^2. One for a single cluster; the sum of squared
     masses for clusters far apart at large beta. For beta < 0 the reference is the uniform
-    measure instead, E[mu] / E[uniform]. That of heads with matrices, NaN where they have none, is
-    told in `head_energies`. Fixed fields grad U add int U dmu / strength in the same unit where the
-    sum is what climbs; elsewhere they leave NaN, and `energy_note` says why.
+    measure instead, E[mu] / E[uniform]. `heads_energy` has that of heads with matrices, NaN where
+    they have none. Fixed fields grad U add int U dmu / strength in the same unit where the sum is
+    what climbs; elsewhere they leave NaN, and `energy_note` says why.
 
     measure: that has these moments; doubly stochastic attention and fixed fields need it.
 

@@ -207,8 +207,7 @@ def equiangular_cosine(
     Returns
     -------
     float or ndarray, shape of times
-        The gain gamma - start is exact up to an error of a few eps of the times and of beta. So is
-        1 - gamma of `equiangular_gap`.
+        The gain gamma - start is exact up to an error of a few eps of the times and of beta.
 
     Raises
     ------

@@ -111,7 +111,7 @@ def expected_centres(manifold: Geometry, tokens: int, separation: float) -> floa
 
     A token is one if all before it are farther away than the separation; q is the mass of a cap of
     that angle. Causal attention of scale beta leaves such tokens with a separation of some
-    beta^{-1/2} where they are, and others go to them. `observables.centres.strong_centres` has the
+    beta^{-1/2} where they are, and others go to them. `observables.cosines.strong_centres` has the
     centres of one sequence of tokens.
 
     Karagodin, Polyanskiy, Rigollet, Clustering in causal attention masking, arXiv:2411.04990.

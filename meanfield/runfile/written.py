@@ -1,12 +1,10 @@
-"""Run-file document of a call in Python.
+"""Run-file document of a call in Python, and the problem that the document in a file describes.
 
 Files of runs contain the document. Kernels and laws without a run-file form, such as functions,
 appear by name; laws also with a digest of the initial measure.
 
-The problem of a run that was read from a file, from the run file it was made from.
-
-No other file is read and no Python is executed. Tokens from a file of their own are replaced by
-the tokens at the first saved time.
+To make a problem again no other file is read and no Python is executed. Tokens from a file of their
+own are replaced by the tokens at the first saved time.
 """
 
 from __future__ import annotations

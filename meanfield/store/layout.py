@@ -1,10 +1,8 @@
-"""Layout of files: attributes of their kinds, datasets of their kinds and shapes.
+"""Layout of HDF5 files, and how they are opened: whatever is wrong with them becomes one line.
 
-A program that changes a file removes its seal, and may write anything. A file that passes here
-may hold other numbers than were computed, which its result hash shows. But all readers can
-handle it.
-
-Open HDF5 files to read: whatever is wrong with them becomes one line.
+Attributes and datasets are checked for their types and shapes. A program that changes a file
+removes its seal, and may write anything. A file that passes here may hold other numbers than were
+computed, which its result hash shows. But all readers can handle it.
 
 What a file claims is asked before anything in it is opened or read. A link may lead to a device
 that is waited for, or to numbers that no checksum covers; chunks that were never written take

@@ -1,14 +1,12 @@
-"""Locks: one writer per file. Only files written by meanfield are replaced.
+"""Output files: one writer each, replaced as a whole, sealed, and recognised each time.
 
 The lock is the system's (flock), on an empty file beside the output, `.NAME.meanfield-lock`. The
 system frees the lock when its owner dies. The empty file then stays until the next writer, which
 removes it with other leftovers (`files.py`).
 
-A file of this package may be replaced. Results have a seal, or are HDF5 with the version of
+Only files written by meanfield are replaced. Results have a seal, or are HDF5 with the version of
 meanfield, so a damaged file can be replaced, too. Figures have the first bytes of their format.
 The HDF5 library is not used here: some damage makes it crash.
-
-Run and study files: versions that replace each other, sealed, and recognised each time.
 
 HDF5 does not survive a disk that fails: it crashes at its end, or forgets what it could not write
 when a dataset was closed, and the file would be sealed with a hole in it. So room is taken before,

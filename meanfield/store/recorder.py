@@ -1,8 +1,8 @@
 """Record a stream of snapshots into a run file that is whole at every instant.
 
-Rows are appended to a copy that replaces the run file (`output_file`). This happens whenever it
-costs at most a tenth of the run's time or the waiting rows fill the memory, and at the end. Rows go
-only into the file that this process wrote before.
+Rows are appended to a copy that replaces the run file (`locks.OutputFile`). This happens whenever
+it costs at most a tenth of the run's time or the waiting rows fill the memory, and at the end. Rows
+go only into the file that this process wrote before.
 """
 
 from __future__ import annotations

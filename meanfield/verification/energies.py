@@ -5,7 +5,7 @@ A flow that climbs an energy E has dE/dt = int Z |v|^2 dmu / strength, so that:
     W_2(mu_s, mu_t)^2 <= (t - s) int_s^t int |v|^2 dmu.
 
 Without normalisation the kernel bounds the rates at which P = int |v|^2 dmu grows and falls
-(`bounds.power_rates`). So two saved rates bracket the difference of energies between them.
+(`motions.power_rates`). So two saved rates bracket the difference of energies between them.
 
 Reference: Ambrosio, Gigli, Savare, Gradient Flows, chapters 8 and 11 (speed and energy).
 """

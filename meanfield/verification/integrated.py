@@ -36,7 +36,6 @@ _PATIENCE = 4.0
 _DISTURBANCE = 1e-6
 # A save that rounding has moved into a step draws sqrt(eps) of the noise of that step anew.
 _NOISE = 1e-6
-_NAME = "integrated again"
 
 
 class _TooLongError(Exception):

@@ -1,10 +1,7 @@
 """Checks of how a measure moves: no faster than it can, and keeping what symmetric weights keep.
 
-Constants that the checks rest on: speeds, rates of powers, growth of differences, 1/Z.
-
-Stability: `papers.contraction`, and along a run `certificates.radius`. W_2 between two
-runs grows and falls at the rates of `contraction_rates` because the energy has no larger second
-derivatives along geodesics, C above and L below. Along a run without normalisation
+W_2 between two runs grows and falls at the rates of `papers.contraction`, because the energy has no
+larger second derivatives along geodesics, C above and L below. Along a run without normalisation
 P = int |v|^2 dmu has dP/dt = 2 c Hess E(v, v), so that -2 L P <= dP/dt <= 2 C P.
 
 Reference: Otto, Communications in PDE 26 (2001), 101-174 (gradient flows of measures, their

@@ -1,6 +1,6 @@
 """A run as one page for a browser: a file, or an output of a notebook. No request leaves it.
 
-Compact data of a view: a header for JSON, and arrays that browsers read.
+The page holds a header in JSON, and arrays that browsers read:
 
     density    q = round(255 log(f / low) / log(high / low)), one byte, within the colours
     sphere     octahedral coordinates, two integers of 16 bits: to 1e-4 of an angle
