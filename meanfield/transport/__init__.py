@@ -1,4 +1,4 @@
-"""Distances between measures: `wasserstein`, and one folder a manifold behind it."""
+"""Distances between measures: `wasserstein`, and one file or folder a manifold behind it."""
 
 from __future__ import annotations
 
