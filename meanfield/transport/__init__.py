@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from meanfield.arguments import at_least, checked
 from meanfield.measures import Density, Measure, shared_manifold
 from meanfield.spaces.manifold import of_space
 from meanfield.transport.axial import wasserstein_axial
-from meanfield.transport.bracket import Bracket
-from meanfield.transport.circle.wasserstein import wasserstein_circle
+from meanfield.transport.bracket import TOLERANCE, Bracket
 from meanfield.transport.discrepancy import maximum_mean_discrepancy, sobolev_distance
-from meanfield.transport.sphere.wasserstein import TOLERANCE, wasserstein_sphere
 
 __all__ = [
     "WASSERSTEIN",
@@ -21,10 +20,25 @@ __all__ = [
     "wasserstein",
 ]
 
+
+def _on_circle(*measures: Any, **options: Any) -> float:
+    """Load numba at the first distance."""
+    from meanfield.transport.circle.wasserstein import wasserstein_circle
+
+    return wasserstein_circle(*measures, **options)
+
+
+def _on_sphere(*measures: Any, **options: Any) -> Bracket:
+    """Load numba at the first distance."""
+    from meanfield.transport.sphere.wasserstein import wasserstein_sphere
+
+    return wasserstein_sphere(*measures, **options)
+
+
 WASSERSTEIN: dict[str, Callable[..., float | Bracket]] = {
     "axial": wasserstein_axial,
-    "circle": wasserstein_circle,
-    "sphere": wasserstein_sphere,
+    "circle": _on_circle,
+    "sphere": _on_sphere,
 }
 """Distance by the family of the manifold."""
 

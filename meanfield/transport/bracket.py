@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from meanfield.arguments import checked
 
+TOLERANCE = 0.02
+"""Relative width at which a bracket is narrow enough."""
+
 
 @checked
 @dataclass(frozen=True)

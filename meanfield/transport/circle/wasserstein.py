@@ -19,8 +19,11 @@ import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, IntArray
 from meanfield.engines.compiled import njit
+from meanfield.engines.fourier.cdf import check_density, local_polynomials
 from meanfield.measures import Density, Measure
 from meanfield.transport.circle.convex import SAMPLES, WINDOW, Evaluation, minimise_convex
+from meanfield.transport.circle.w1 import w1_with_density
+from meanfield.transport.circle.w2 import w2_densities, w2_points_density
 
 
 def wasserstein_circle(
@@ -52,8 +55,6 @@ def wasserstein_circle(
     >>> 2 * wasserstein_circle(dirac, uniform) / np.pi
     1.0
     """
-    from meanfield.engines.fourier.cdf import check_density
-
     if cost != "geodesic":
         raise ValueError(f'cost = {cost!r} is not known on the circle. Known: "geodesic".')
     if p not in (1, 2):
@@ -77,10 +78,6 @@ def _between_points(first: Measure, second: Measure, p: int) -> float:
 
 
 def _points_to_density(measure: Measure, coefficients: ComplexArray, p: int) -> float:
-    from meanfield.engines.fourier.cdf import local_polynomials
-    from meanfield.transport.circle.w1 import w1_with_density
-    from meanfield.transport.circle.w2 import w2_points_density
-
     points, weights = reduce_angles(measure.points), _unequal(measure.weights)
     if p == 2 and not np.any(coefficients[1:]):
         return w2_points_uniform(points, weights)
@@ -99,10 +96,6 @@ def _points_to_density(measure: Measure, coefficients: ComplexArray, p: int) -> 
 
 
 def _between_densities(first: ComplexArray, second: ComplexArray, p: int) -> float:
-    from meanfield.engines.fourier.cdf import local_polynomials
-    from meanfield.transport.circle.w1 import w1_with_density
-    from meanfield.transport.circle.w2 import w2_densities
-
     difference = np.zeros(max(len(first), len(second)), dtype=np.complex128)
     difference[: len(first)] -= first
     difference[: len(second)] += second

@@ -26,15 +26,24 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from math import gcd, log, sqrt
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from meanfield.arrays import EPS, FloatArray, IntArray
 from meanfield.measures import Density, Measure
-from meanfield.transport.bracket import Bracket
-from meanfield.transport.sphere.partition import DEPTH, Cells, grouped, level_starts
+from meanfield.transport.bracket import TOLERANCE, Bracket
+from meanfield.transport.sphere.partition import (
+    DEPTH,
+    TOTAL,
+    Cells,
+    density_cells,
+    difference_cells,
+    grouped,
+    integer_masses,
+    level_starts,
+    token_cells,
+)
 from meanfield.transport.sphere.plans import (
     Plan,
     divided,
@@ -49,14 +58,8 @@ from meanfield.transport.sphere.plans import (
 from meanfield.transport.sphere.search import LARGEST_CHORD, Sites, nearest
 from meanfield.transport.sphere.tangents import Tangents, transform
 
-if TYPE_CHECKING:
-    from meanfield.transport.sphere.partition import Cells
-
 EXACT = 4000
 """Points against points are solved to the optimum up to this many on the larger side."""
-
-TOLERANCE = 0.02
-"""Relative width at which a bracket is narrow enough."""
 
 # Cells of a density, and the most between which plans are optimised: tried one after the other.
 _FEW = (6_000, 1_600)
@@ -194,8 +197,6 @@ def _same(first: Measure | Density, second: Measure | Density) -> bool:
 
 
 def _point_cells(first: Measure, second: Measure) -> tuple[Cells, Cells]:
-    from meanfield.transport.sphere.partition import TOTAL, integer_masses, token_cells
-
     counts = len(first.points), len(second.points)
     equal = all(
         measure.weights is None or np.ptp(measure.weights) == 0 for measure in (first, second)
@@ -209,8 +210,6 @@ def _point_cells(first: Measure, second: Measure) -> tuple[Cells, Cells]:
 
 
 def _cells(measure: Measure | Density, count: int, p: int, name: str) -> Cells:
-    from meanfield.transport.sphere.partition import density_cells, integer_masses, token_cells
-
     if isinstance(measure, Measure):
         return token_cells(measure.points, integer_masses(measure.mass))
     partitions = _partitions.setdefault(measure, {})
@@ -232,8 +231,6 @@ def _between_densities(
     first: Density, second: Density, count: int, largest: int, geodesic: bool, tolerance: float
 ) -> Bracket:
     """Bracket of W_1, from the difference."""
-    from meanfield.transport.sphere.partition import difference_cells
-
     f, degree = _evaluation(first)
     g, other = _evaluation(second)
     parts = difference_cells(f, g, max(degree, other), count)

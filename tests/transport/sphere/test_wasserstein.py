@@ -9,7 +9,6 @@ from parameters import each, refused, together
 import meanfield as mf
 from meanfield.measures import Density, Measure
 from meanfield.transport.bracket import Bracket
-from meanfield.transport.sphere import partition
 from meanfield.transport.sphere import wasserstein as module
 from meanfield.transport.sphere.partition import Cells
 from meanfield.transport.sphere.wasserstein import bracket, sample_floor, wasserstein_sphere
@@ -285,13 +284,13 @@ def test_what_has_no_distance_is_refused(call, kind, message):
 def test_cells_of_a_density_are_built_once(monkeypatch):
     """Every system of a study would partition the density it is compared with again."""
     result = []
-    plain = partition.density_cells
+    plain = module.density_cells
 
     def counted(*arguments: Any) -> Cells:
         result.append(arguments[2])
         return plain(*arguments)
 
-    monkeypatch.setattr(partition, "density_cells", counted)
+    monkeypatch.setattr(module, "density_cells", counted)
     law = mf.von_mises_fisher(2.0).build(SPHERE)
     distances = [
         wasserstein_sphere(
