@@ -23,6 +23,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from meanfield.arrays import EPS, FloatArray, ModalArray
+from meanfield.bases.coordinates import coordinates
 from meanfield.engines.pairs import PAIRS_AT_ONCE
 from meanfield.engines.sinkhorn import is_symmetric
 from meanfield.fields.balanced import MOST_PAIRS, density_scaling, point_scaling
@@ -154,6 +155,7 @@ def energy_multipliers(kernel: Kernel, dimension: int, degree: int) -> FloatArra
 _AGREEMENT = 1e-13
 _FIRST_DEGREE = 32
 _MOST_NODES = 2**19
+_GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 # Radians of the fastest wave on a panel of 16 nodes, of axial densities.
 _PHASE = 8.0
 
@@ -194,7 +196,10 @@ def _quadrature(density: Density, degree: int) -> tuple[float, int]:
         values = np.maximum(density.at(panels.points), 0.0)
         return -float(panels.weights @ xlogy(values, values)), 16 * len(values)
     grid = density.manifold.grid(degree)
-    values = np.maximum(grid.to_nodal(density.coefficients), 0.0)
+    # Waves may meet the nodes of each grid in the same phases; turned by other angles they do not.
+    orders = coordinates(density.manifold.dimension, density.max_degree).orders
+    turned = density.coefficients * np.exp(1j * _GOLDEN_ANGLE / degree * orders)
+    values = np.maximum(grid.to_nodal(turned), 0.0)
     return -float(grid.weights @ xlogy(values, values)), len(values)
 
 
