@@ -33,7 +33,8 @@ from meanfield.carriers.idle import check_options
 from meanfield.carriers.step_limits import contraction_rate
 from meanfield.errors import SimulationError, list_names
 from meanfield.fields.interactions import interaction_of
-from meanfield.figures.data.circle import PlateCarree, cell_means, wrapped
+from meanfield.figures.data.circle import cell_means, wrapped
+from meanfield.figures.data.projections import PlateCarree
 from meanfield.figures.data.saved_times import ATOMS, Frame
 from meanfield.figures.data.sphere import values_on
 from meanfield.figures.data.tokens import some_tokens

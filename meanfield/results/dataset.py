@@ -38,7 +38,7 @@ import numpy as np
 from meanfield.arguments import at_most
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.described import StudyResult
-from meanfield.figures.data.circle import directions
+from meanfield.figures.data.projections import directions
 from meanfield.finite.results import Fluctuations
 from meanfield.measures import Density, LabelledDensity
 from meanfield.observables import OBSERVABLES, entry_axis

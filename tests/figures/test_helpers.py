@@ -5,13 +5,8 @@ from matplotlib.figure import Figure
 from parameters import refused, together
 
 import meanfield as mf
-from meanfield.figures.data.circle import (
-    Mollweide,
-    Orthographic,
-    PlateCarree,
-    directions,
-    quantiles,
-)
+from meanfield.figures.data.circle import quantiles
+from meanfield.figures.data.projections import Mollweide, Orthographic, PlateCarree, directions
 from meanfield.figures.data.saved_times import (
     colour_range,
     edges_between,

@@ -13,8 +13,9 @@ from scipy.integrate import solve_ivp
 
 import meanfield as mf
 from meanfield.events import Event
-from meanfield.figures.data.circle import Mollweide, cell_means
+from meanfield.figures.data.circle import cell_means
 from meanfield.figures.data.density import column, marks
+from meanfield.figures.data.projections import Mollweide
 from meanfield.figures.data.sphere import chosen_times, sphere_panel
 from meanfield.figures.data.tokens import equal_nodes, token_paths, tokens_of
 from meanfield.figures.draw import PLOTS, plot, save_plot

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from meanfield.figures.data.circle import Mollweide, Orthographic, directions
+from meanfield.figures.data.projections import Mollweide, Orthographic, directions
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.standard_normal((2000, 3))

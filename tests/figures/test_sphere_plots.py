@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from parameters import refused
 
 import meanfield as mf
-from meanfield.figures.data.circle import Mollweide, Orthographic, directions
+from meanfield.figures.data.projections import Mollweide, Orthographic, directions
 from meanfield.figures.data.series import equal_clusters, linear_prediction
 from meanfield.figures.data.sphere import (
     chosen_times,

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.collections import PathCollection
 
 import meanfield as mf
-from meanfield.figures.data.circle import Mollweide, directions
+from meanfield.figures.data.projections import Mollweide, directions
 from meanfield.figures.data.sphere import sphere_panel
 from meanfield.figures.data.tokens import (
     equal_masses,

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.figures.data.circle import Mollweide, cell_edges, cell_means
+from meanfield.figures.data.circle import cell_edges, cell_means
+from meanfield.figures.data.projections import Mollweide
 from meanfield.figures.draw.velocity import LONGEST, velocities, velocity_picture
 
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray, ModalArray
-from meanfield.figures.data.circle import Mollweide, Orthographic, Projection, directions
+from meanfield.figures.data.projections import Mollweide, Orthographic, Projection, directions
 from meanfield.figures.data.saved_times import (
     Frame,
     Limits,

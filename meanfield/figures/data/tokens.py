@@ -29,7 +29,8 @@ from meanfield.fields.interactions import (
     Field,
     interaction_of,
 )
-from meanfield.figures.data.circle import directions, quantiles
+from meanfield.figures.data.circle import quantiles
+from meanfield.figures.data.projections import directions
 from meanfield.figures.data.saved_times import (
     is_smooth,
     saves_with_a_density,

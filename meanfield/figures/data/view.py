@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.figures.data.circle import PlateCarree, wrapped
+from meanfield.figures.data.circle import wrapped
 from meanfield.figures.data.density import cell_count, column, marks
+from meanfield.figures.data.projections import PlateCarree
 from meanfield.figures.data.saved_times import (
     Frame,
     atoms_at,

@@ -17,7 +17,7 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.lines import Line2D
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.figures.data.circle import Mollweide
+from meanfield.figures.data.projections import Mollweide
 from meanfield.figures.data.saved_times import Frame, frame, is_logarithmic, shown, spread_evenly
 from meanfield.figures.data.series import FILLED, TreePicture
 from meanfield.figures.data.sphere import graticule, marked_clusters

@@ -12,7 +12,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from meanfield.arrays import FloatArray
-from meanfield.figures.data.circle import Mollweide, cell_edges, cell_means, lowest_angle
+from meanfield.figures.data.circle import cell_edges, cell_means, lowest_angle
+from meanfield.figures.data.projections import Mollweide
 from meanfield.figures.data.saved_times import colour_range
 from meanfield.figures.data.sphere import values_on
 from meanfield.figures.data.tokens import some_tokens

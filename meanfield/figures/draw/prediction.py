@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from meanfield.arrays import FloatArray
 from meanfield.described import Facts
-from meanfield.figures.data.circle import Mollweide, Projection
+from meanfield.figures.data.projections import Mollweide, Projection
 from meanfield.figures.data.sphere import pixels
 from meanfield.figures.draw.axes import (
     DARK_HALO,

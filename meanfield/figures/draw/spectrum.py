@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from meanfield.arrays import ComplexArray, FloatArray
-from meanfield.figures.data.circle import Mollweide
+from meanfield.figures.data.projections import Mollweide
 from meanfield.figures.data.sphere import pixels
 from meanfield.figures.draw.axes import (
     ENERGY,

@@ -11,7 +11,7 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import Ellipse
 
 from meanfield.arrays import FloatArray
-from meanfield.figures.data.circle import Orthographic, Projection
+from meanfield.figures.data.projections import Orthographic, Projection
 from meanfield.figures.data.sphere import SpherePanel, SpherePicture, graticule, map_columns
 from meanfield.figures.draw.axes import (
     DARK_HALO,

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from meanfield.arrays import FloatArray
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
 from meanfield.fields.interactions import fixed_field, interaction_of
-from meanfield.figures.data.circle import Mollweide, cell_edges, cell_means, directions, wrapped
+from meanfield.figures.data.circle import cell_edges, cell_means, wrapped
+from meanfield.figures.data.projections import Mollweide, directions
 from meanfield.figures.data.saved_times import Frame, colour_range, frame, is_smooth
 from meanfield.figures.data.sphere import SpherePanel, chosen_times, missing, values_on
 from meanfield.figures.data.tokens import some_tokens
