@@ -17,7 +17,7 @@ import numpy as np
 from claims import Claim, near_zero
 
 import meanfield as mf
-from meanfield.papers.random_tokens import causal_poisson
+from meanfield.papers.causal import causal_poisson
 
 SECONDS = 20, 10
 FOLDER = Path(__file__).parent

@@ -24,7 +24,7 @@ from scipy.optimize import brentq
 
 from meanfield.arrays import FloatArray
 from meanfield.figures.draw.axes import ENERGY, INK, ORDER, TIME_COLOURS
-from meanfield.papers.random_tokens import causal_response
+from meanfield.papers.causal import causal_response
 from meanfield.problem import Problem
 from meanfield.spaces import Circle
 from meanfield.spectrum.stability import growth_rates

@@ -13,8 +13,8 @@ from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.carriers import Options
 from meanfield.carriers.label_counts import enough_labels, resolving_labels
 from meanfield.measures import LabelledDensity
+from meanfield.papers.causal import causal_poisson
 from meanfield.papers.kuramoto import ott_antonsen_order
-from meanfield.papers.random_tokens import causal_poisson
 from meanfield.simulation import Evolution, evolve
 
 

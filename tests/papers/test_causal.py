@@ -10,7 +10,8 @@ from scipy.integrate import quad, solve_ivp
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.observables.cosines import greedy_centres, strong_centres
-from meanfield.papers.random_tokens import causal_poisson, causal_response, expected_centres
+from meanfield.papers.causal import causal_poisson, causal_response
+from meanfield.papers.random_tokens import expected_centres
 
 LINEAR = mf.Problem(mf.Circle(), mf.linear(), mf.SA)
 
