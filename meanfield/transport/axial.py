@@ -7,7 +7,7 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.bases.legendre import gauss_legendre
 from meanfield.measures import Density, Measure
-from meanfield.spaces.axial.measure import check_distribution, cumulative, height
+from meanfield.spaces.axial.measure import check_distribution, cumulative, height, polar_angles
 
 _ORDER = 16
 # Panels double until the distance settles to this share of itself.
@@ -89,8 +89,6 @@ def _cuts(one: Density, other: Measure | Density) -> FloatArray:
     """Angles at which an integrand is not smooth: rings, and where F passes their levels."""
     if isinstance(other, Density):
         return np.zeros(0)
-    from meanfield.spaces.axial.measure import polar_angles
-
     d = one.manifold.ambient
     levels = np.cumsum(other.mass[np.argsort(other.points, kind="stable")])[:-1]
     crossings = polar_angles(d, one.coefficients, np.clip(levels, 0.0, 1.0))
@@ -140,8 +138,6 @@ def _below(measure: Measure | Density, theta: FloatArray) -> FloatArray:
 
 def _w2(one: Density, other: Measure | Density, edges: FloatArray) -> float:
     """Square of W_2: int (theta - T(theta))^2 dF, T the monotone map."""
-    from meanfield.spaces.axial.measure import polar_angles
-
     d = one.manifold.ambient
     theta, weights = _nodes(edges)
     mass = weights * height(d, theta) * np.maximum(one.at(theta), 0.0)
