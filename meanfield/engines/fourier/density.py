@@ -32,10 +32,25 @@ def transport(  # type: ignore[no-untyped-def]
     for k in range(count):
         a = attention_multipliers[k]
         partition[0, k] = complex(a * density[k].real, a * density[k].imag)
+    mean = 0.0 if perturbation and count == 0 else density[0].real
+    if slope.size <= 2 and not attention_multipliers[1:count].any():
+        z = max(partition[0, 0].real, PARTITION_FLOOR) if count else 1.0
+        return _narrow_transport(slope[0, -1] / z, max_degree, density, mean)
     largest = np.empty(1)
     largest[0] = np.inf
-    mean = 0.0 if perturbation and count == 0 else density[0].real
     return heads_transport(slope, partition, largest, max_degree, roots, density, mean)
+
+
+@njit
+def _narrow_transport(slope, max_degree, density, mean):  # type: ignore[no-untyped-def]
+    """Coefficients of -d/dtheta (f v) for v of degree 1 with this coefficient, and mean 0."""
+    out = np.zeros(max_degree + 1, np.complex128)
+    for k in range(1, min(max_degree, density.size) + 1):
+        flux = slope * (density[k - 1] if k > 1 else mean + 0.0j)
+        if k + 1 < density.size:
+            flux += slope.conjugate() * density[k + 1]
+        out[k] = complex(k * flux.imag, -k * flux.real)
+    return out
 
 
 @njit

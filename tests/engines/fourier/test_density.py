@@ -147,3 +147,22 @@ def test_transport_of_a_perturbation_leaves_the_mean_where_it_is(beta):
     found = felt.transport(200)(f, True)
     assert np.array_equal(found, expected)
     assert np.abs(expected).max() < 1e-21
+
+
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA, mf.Flow("softmax", strength=-2.0)])
+@together("degree, known", [(0, 1), (1, 2), (2, 3), (7, 2), (63, 64), (64, 70), (200, 201)])
+def test_linear_kernel_moves_densities_without_transforms(flow, degree, known):
+    """Its velocity has degree 1, and Z is the mass."""
+    felt = interaction(mf.Problem(mf.Circle(), mf.linear(), flow))
+    f = circle_field(known - 1, 7)
+    f[0] = 0.7 if flow.normalization == "softmax" else 1.0
+    velocity = slope(felt.field(f).potential[:2]) / (f[0] if flow.normalization == "softmax" else 1)
+    expected = -slope(product(f, velocity, degree))
+    found = felt.transport(degree)(f, False)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15 * np.abs(expected).max())
+    if flow == mf.USA:
+        expected = -slope(product(f - np.eye(1, known)[0], velocity, degree))
+        found = felt.transport(degree)(f, True)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15 * np.abs(expected).max())
+    uniform = np.eye(1, known)[0].astype(complex)
+    assert np.array_equal(felt.transport(degree)(uniform, False), np.zeros(degree + 1))
