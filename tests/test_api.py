@@ -97,7 +97,9 @@ def test_what_ends_a_run_early_hands_over_the_run_so_far(keep, tmp_path):
         )  # fmt: skip
     run = failed.value.run  # type: ignore[attr-defined]
     assert 5 < len(run.time) < 61 and run.status.startswith("under-resolved at t =")
-    assert np.array_equal(run.moments, mf.simulate(PROBLEM, 60.0, save=61).moments[: len(run.time)])
+    # Densities of other largest degrees take other transforms.
+    whole = mf.simulate(PROBLEM, 60.0, save=61).moments[: len(run.time)]
+    assert np.abs(run.moments - whole).max() < 1e-12
 
 
 def test_run_in_memory_that_failed_is_saved_and_gone_on_with(tmp_path):
