@@ -46,9 +46,9 @@ _SYSTEM_BYTES = 600
 _CIRCLE_DENSITY = 50
 _SPHERE_DENSITY = 130
 # Where a density's clusters are looked for, it keeps its stages, and each node of their grid takes
-# 80 bytes on the circle, 125 on the sphere, and a quarter more where freed memory is in pieces.
+# 80 bytes on the circle, 50 on the sphere, and more where freed memory is in pieces.
 _OBSERVED = 40
-_NODE_BYTES = {1: 90, 2: 150}
+_NODE_BYTES = {1: 90, 2: 75}
 
 
 @dataclass(frozen=True)
