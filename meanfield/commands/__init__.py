@@ -1,1 +1,1 @@
-"""The command line: one file a command, no mathematics."""
+"""The command line; it contains no mathematics."""

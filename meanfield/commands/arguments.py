@@ -1,7 +1,7 @@
-"""The command line: its parser, made of the table of commands, and what it says of slips.
+"""Parser of the command line, with errors of one line that suggest a correction.
 
-The parser, `--help`, and the tables of docs/commands.md are made of table.txt. Nothing here loads
-what computes: help, and a slip of the pen, are answered at once.
+The parser, `--help` and the tables of docs/commands.md are made from table.txt. This module loads
+no numerical library, so help and errors come at once.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def parser() -> argparse.ArgumentParser:
         )
         add_options(own, command.options)
         if name == "check":
-            # Somebody else's file is checked to see what is in it: nothing of it runs.
+            # Users check files of others before they run them: no Python is executed.
             own.set_defaults(code="later")
     return top
 
 
 def add_options(command: argparse._ActionsContainer, options: Options) -> None:
-    """Add options; the options of a list inside exclude each other."""
+    """Add options; those in an inner list exclude each other."""
     for option in options:
         if isinstance(option, list):
             add_options(command.add_mutually_exclusive_group(), [*option])
@@ -88,7 +88,7 @@ def _ending(*examples: str) -> str:
 
 
 def as_help(arguments: Sequence[str]) -> Sequence[str]:
-    """Arguments, where nothing at all and `help COMMAND` ask for help.
+    """Arguments, with --help for an empty command line and for `help COMMAND`.
 
     >>> as_help([]), as_help(["help", "run"]), as_help(["run", "help"])
     (['--help'], ['run', '--help'], ['run', 'help'])
@@ -98,12 +98,12 @@ def as_help(arguments: Sequence[str]) -> Sequence[str]:
     return [*arguments[1:2], "--help"] if arguments[0] == "help" else arguments
 
 
-# As argparse says it.
+# Words of argparse.
 _INVALID_COMMAND = re.compile(r"argument COMMAND: invalid choice: ('.*?'|\".*?\") \(choose from")
 
 
 def _command_meant(word: str) -> str | None:
-    """Command for a word, or for the file that it names."""
+    """Suggestion for an unknown command: one for the file that it names, or a similar name."""
     for ending, command in ((".toml", "run"), (".h5", "info")):
         if word.endswith(ending):
             return f"meanfield {command} {word}"
@@ -115,7 +115,7 @@ _PROBLEM_KEYS = ("manifold", "beta", "strength", "diffusivity")
 
 
 def _key_meant(command: str, left: Sequence[str]) -> str | None:
-    """How a run file is told what other commands are told by an option.
+    """The --set that replaces an option of other commands; None if there is none.
 
     >>> _key_meant("ensemble", ["--tokens", "100"]), _key_meant("run", ["--beta=5"])
     ('--set ensemble.tokens=[100]', '--set problem.beta=5')
@@ -132,7 +132,7 @@ def _key_meant(command: str, left: Sequence[str]) -> str | None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Parser whose complaint is one line."""
+    """Parser that reports an error in one line."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(
@@ -144,7 +144,7 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Any = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse, and refuse what is left over: only the parser of a command knows its options."""
+        """Parse, and refuse unknown arguments here, where the options of the command are known."""
         words = sys.argv[1:] if args is None else args
         options, left = super().parse_known_args(list(map(self._current, words)), namespace)
         if left:
@@ -154,7 +154,7 @@ class _Parser(argparse.ArgumentParser):
         return options, left
 
     def _current(self, word: str) -> str:
-        """Word of a command line, an option by its name of today."""
+        """Word of a command line; the old name of an option becomes the current one."""
         old, equals, value = word.partition("=")
         known = {name.removeprefix("--").replace("-", "_") for name in self._option_string_actions}
         new = "--" + current_name(old.removeprefix("--").replace("-", "_"), known).replace("_", "-")
@@ -164,14 +164,14 @@ class _Parser(argparse.ArgumentParser):
         return new + equals + value
 
     def error(self, message: str, left: Sequence[str] = ()) -> NoReturn:
-        """Print one line, with what may have been meant, and exit with status 2."""
+        """Print one line with a suggestion and exit with status 2."""
         unknown = _INVALID_COMMAND.search(message)
         meant = None
         if unknown is not None:
             message = f"{unknown[1]} is not a command"
             meant = _command_meant(unknown[1][1:-1])
         elif left:
-            # Without dashes, which would make all short options alike.
+            # Without dashes: they would make all short options similar.
             options = {name.lstrip("-"): name for name in self._option_string_actions}
             near = nearest(left[0].partition("=")[0].lstrip("-"), options)
             meant = options.get(near or "")
@@ -191,11 +191,11 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        # argparse swallows what goes wrong: help on a full disk would count as printed.
+        # argparse ignores write errors: help on a full disk would count as printed.
         (file or sys.stdout).write(message)
 
 
-# What columns do not say, as `add_argument` takes it.
+# Arguments of `add_argument` that no column of table.txt expresses.
 _MORE: dict[str, dict[str, Any]] = {
     "--set": {"action": "append", "default": []},
     "--over": {"action": "append"},
@@ -236,7 +236,7 @@ def positive(text: str) -> int:
 
 
 def _whole(text: str) -> int:
-    """Integer, also written as 1e6 or 2.5e3; 0 for other text, or beyond doubles."""
+    """Integer below 2^53 that is written as 1e6 or 2.5e3; 0 for other text."""
     try:
         value = float(text)
     except ValueError:
@@ -245,7 +245,7 @@ def _whole(text: str) -> int:
 
 
 def port(text: str) -> int:
-    """Port of this machine, from the command line."""
+    """TCP port from the command line."""
     value = positive(text)
     if value > _LAST_PORT:
         raise argparse.ArgumentTypeError(f"{text} is above {_LAST_PORT}, the last port there is")
@@ -260,7 +260,7 @@ def not_negative(text: str) -> int:
 
 
 def duration(text: str) -> float:
-    """Seconds of a time from the command line: 90, 90s, 55m, 2h or 1d."""
+    """Duration from the command line, in seconds: 90, 90s, 55m, 2h or 1d."""
     number, unit = (text[:-1], text[-1]) if text[-1:] in _SECONDS else (text, "s")
     try:
         value = float(number) * _SECONDS[unit]
@@ -285,11 +285,11 @@ class Option(NamedTuple):
 
 
 Options = list["Option | list[Option]"]
-"""Options of a command; those of a list inside exclude each other."""
+"""Options of a command; those in an inner list exclude each other."""
 
 
 class Command(NamedTuple):
-    """A command; a module of this package executes it."""
+    """A command, as table.txt describes it."""
 
     summary: str
     time: str
@@ -298,7 +298,7 @@ class Command(NamedTuple):
 
 
 def _blocks(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Lines at the margin, each with the rows below it, which deeper lines continue."""
+    """Lines at the margin, each with the indented rows below it; deeper lines continue a row."""
     text = re.sub("^#.*\n", "", text, flags=re.M).replace("\n        ", " ")
     for block in re.split(r"\n+(?=\S)", text.strip()):
         head, *rows = block.split("\n    ")
@@ -309,7 +309,7 @@ _KIND = re.compile(r"^([\w|]*)([?+*]?)(!?)(?:=(.+))?$")
 
 
 def _option(row: str) -> Option:
-    """Option of a row."""
+    """Option of a row of table.txt."""
     names, *columns = re.split(r"\s{2,}", row)
     *names, last = names.split()
     flag = last.startswith("--")
@@ -329,7 +329,6 @@ def _option(row: str) -> Option:
 
 
 def _options(rows: list[str]) -> Options:
-    """Options of rows."""
     options: Options = []
     for row in rows:
         name = row.removeprefix("| ")
@@ -347,7 +346,6 @@ def _options(rows: list[str]) -> Options:
 
 
 def _command(summary: str, rows: list[str]) -> Command:
-    """Command of the rows of a block."""
     time = "".join(row.removeprefix("time: ") for row in rows if row.startswith("time: "))
     examples = [row.removeprefix("$ ") for row in rows if row.startswith("$ ")]
     options = [row for row in rows if not row.startswith(("time: ", "$ "))]
@@ -358,4 +356,3 @@ with open(os.path.join(os.path.dirname(__file__), "table.txt"), encoding="utf-8"
     _ROWS = dict(_blocks(_file.read()))
 _SPLIT = ((head.partition(": "), rows) for head, rows in _ROWS.items() if head[0] != "@")
 COMMANDS = {name: _command(summary, rows) for (name, _, summary), rows in _SPLIT}
-"""Every command by its name."""

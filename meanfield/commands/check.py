@@ -1,4 +1,4 @@
-"""`meanfield check`: dry run: what would be computed, estimated memory and time."""
+"""`meanfield check`: a dry run that estimates memory and time."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ from meanfield.spectrum.stability import dominant_degree, growth_rate_max
 from meanfield.terms.frequencies import GivenFrequencies
 
 _NO_HAND_OVER = "no hand-over with functions of time: if clusters form, take characteristics"
-# A problem of a thousand modes is not printed whole.
+# Longest text of a problem: an initial law may have a thousand modes.
 _LINE = 160
 _TRIAL_SECONDS = 1.0
 _LONG_TRIAL_SECONDS = 3.0
-# Compilers and caches, which only a first run pays for.
+# Limit of the first step, which may have to compile kernels.
 _WARM_UP_SECONDS = 20.0
-# Without a word for so long a user thinks that it hangs.
+# After a longer silence a user thinks that the command hangs.
 _SILENT_SECONDS = 3.0
-# Characteristics on the sphere, nodes over sqrt(beta / tolerance) between the formation of clusters
-# and atoms: at SA and tolerance 1e-3 80,000 were measured at beta = 3, 147,000 at 6, 171,000 at 12,
-# 444,000 at beta = 6 and 1e-4; and what a step of twelve right-hand sides takes for each.
+# Characteristics on the sphere after clusters form: nodes / sqrt(beta / tolerance), and seconds a
+# node of a step of twelve right-hand sides. Measured with SA and tolerance 1e-3: 80,000 nodes at
+# beta = 3, 147,000 at 6, 171,000 at 12; with tolerance 1e-4: 444,000 at beta = 6.
 _EDGE_NODES = 1850.0
 _NODE_SECONDS = 4e-6
-# The trial stops at these shares of the end to look at the clock. The second and third lie in
-# one step: between them nothing is done but what saving takes.
+# Shares of the end at which the trial reads the clock. The second and third lie in one step, so
+# the time between them is that of saving alone.
 _SHARES = (0.0, 0.5e-6, *(4.0**k for k in range(-10, 1)))
 
 
@@ -71,10 +71,7 @@ def check_command(options: argparse.Namespace) -> int:
 
 
 def run_facts(config: Config, output: str = "") -> list[tuple[str, Any]]:
-    """Facts of a run: sizes, memory, and time extrapolated from its first steps.
-
-    output: where the run is written to.
-    """
+    """Facts of a run that writes to `output`: sizes, memory, and time from its first steps."""
     problem = config.problem
     representation = represent(problem, config.options)
     end = config.times[-1]
@@ -146,7 +143,7 @@ def _fluctuations(config: Config, options: FluctuationOptions) -> str:
 
 
 def _attention(problem: Problem) -> str:
-    """Weights in words: number of heads, largest beta."""
+    """Number of heads and largest beta, in words."""
     of = problem.attention
     if of is None:
         return "one head of numbers, a kernel"
@@ -156,7 +153,7 @@ def _attention(problem: Problem) -> str:
 
 
 def _dominant(problem: Problem, has_rates: bool) -> int | str | None:
-    """Degree that grows fastest, or where to ask for it."""
+    """Degree that grows fastest, or a text where it is not defined."""
     if problem.frequencies is not None:
         return "about incoherence: meanfield stability --config"
     return dominant_degree(problem) if has_rates else NO_RATES
@@ -226,17 +223,17 @@ def _next_doubling(config: Config, representation: Representation) -> str | None
     if representation.name != "density" or not problem.manifold.point_shape or not ends:
         return None
     degree = min(2 * usual_degree(problem), problem.manifold.largest_degree)
-    # Eight times the work of a transform, half the step, and what does not fit caches.
+    # A transform takes eight times as long, a step is half as long, and caches are too small.
     return f"max_degree = {degree} is allowed; a unit of time there takes ten times as long"
 
 
 def _estimated_time(config: Config, representation: Representation) -> str:
-    """Run for a second and extrapolate; a run that ends within it is known."""
+    """Time of a run, extrapolated from a trial of a second; measured if the run ends in it."""
     end = float(config.times[-1])
     clocks: list[float] = []
     logarithmic = is_logarithmic(config.times) or not config.problem.layering.is_flow
-    # Each decade is another piece of work: no pace of the first tells of the later ones. Inside
-    # layers nothing can be saved.
+    # Logarithmic times: the pace of one decade does not predict that of the next. Layers: nothing
+    # can be saved inside them.
     times = config.times if logarithmic else np.array(_SHARES) * end
     began, silent = clock.perf_counter(), True
 
@@ -276,7 +273,7 @@ def _estimated_time(config: Config, representation: Representation) -> str:
         return f"the run would fail: {error}"
     if logarithmic:
         return f"about {clock.perf_counter() - began:.2g} s"
-    # The first two pay for compilers and caches.
+    # Compilers and cold caches slow down the first two.
     saving = clocks[2] - clocks[1]
     stepping = clocks[-1] - clocks[1] - (len(clocks) - 2) * saving
     share = min(reached / end, 1.0)
@@ -284,7 +281,7 @@ def _estimated_time(config: Config, representation: Representation) -> str:
     if share == 1.0:
         return f"about {total:.2g} s"
     if hands_over(config.problem, config.options):
-        # Atoms take long steps to a far end: the pace of a density says nothing of them.
+        # Atoms take longer steps than a density, so its pace does not predict theirs.
         if stepping <= 0.0:
             return f"about {saving:.2g} s a saved time as it begins, beside which steps are cheap"
         pace = stepping / reached
@@ -296,7 +293,7 @@ def _estimated_time(config: Config, representation: Representation) -> str:
 
 
 class RunFacts(dict[str, Any]):
-    """Facts by name, which print as `meanfield check` prints them."""
+    """Facts by name; they print as `meanfield check` prints them."""
 
     def __repr__(self) -> str:
         return facts(list(self.items()))
@@ -304,9 +301,9 @@ class RunFacts(dict[str, Any]):
 
 @checked_as(simulate)
 def check(*arguments: Any, **options: Any) -> RunFacts:
-    """Facts of a run before it is made: sizes, truncation, memory, and how long it will take.
+    """Facts of a run before it starts: sizes, truncation, memory and estimated time.
 
-    The first steps are timed, for some seconds at most. Nothing is written.
+    The first steps are timed, for about 20 seconds at most. Nothing is written.
 
     Parameters
     ----------

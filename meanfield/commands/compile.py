@@ -1,7 +1,7 @@
 """`meanfield compile`: compile all kernels now, for images of containers and for CI.
 
-Kernels are compiled for what they are called with. So this solves small problems of every kind,
-in which every kernel has its part; what is in the cache already is loaded and takes no time.
+Kernels are compiled for the types of their arguments, so this module solves small problems that
+together call all kernels. Kernels in the cache are loaded and take no time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from meanfield.terms.flows import Flow
 
 Job = Callable[[], Any]
-# Numbers of tokens for which velocities are found in different ways.
+# Numbers of tokens with different methods for their velocities.
 _TOKENS = {"circle": (20, 3000, 60_000), "sphere": (20, 3000)}
 _WAVES: dict[int, list[list[float]]] = {1: [[2, 0.1, 0.0]], 2: [[2, 0, 0.1]]}
 _BETA = 4.0
@@ -55,7 +55,7 @@ def compile_command(options: argparse.Namespace) -> int:
 
 
 def _import_all() -> None:
-    """Import the package, whose decorator lists all kernels."""
+    """Import all modules: the decorator of kernels lists them."""
     import meanfield
 
     for module in walk_packages(meanfield.__path__, "meanfield."):
@@ -64,10 +64,7 @@ def _import_all() -> None:
 
 
 def compile_for_workers(problem: Problem | None) -> None:
-    """Compile what evolves tokens of a problem, by default in any dimension, before many processes.
-
-    They would compile at once, each for itself.
-    """
+    """Compile kernels for tokens of a problem, None for any dimension, before workers each do."""
     if problem is None:
         compile_blocks()
         return
@@ -77,7 +74,7 @@ def compile_for_workers(problem: Problem | None) -> None:
 
 
 def compile_blocks() -> None:
-    """Compile what moves tokens in any dimension, in small and large exponents."""
+    """Compile kernels for tokens in any dimension, with small and large exponents."""
     import meanfield as mf
     from meanfield.fields.blocks import attention_output
     from meanfield.terms.attention import HeadMatrices
@@ -89,7 +86,7 @@ def compile_blocks() -> None:
 
 
 def jobs() -> Iterator[tuple[str, Job]]:
-    """Small problems, with a word for each, that call all kernels between them."""
+    """Small problems with their names; together they call all kernels."""
     from meanfield.spaces import Axial, Circle, Sphere
     from meanfield.terms.flows import SA, USA, Flow
 
@@ -173,7 +170,7 @@ def _predictions(manifold: Manifold) -> None:
 
 
 def _pairs(manifold: Manifold) -> None:
-    """The sum over pairs, also where exponentials underflow, and at other places."""
+    """Sum over pairs, also where exponentials underflow, and at points that are no tokens."""
     from meanfield.engines.pairs.circle import exponential_velocity_circle
     from meanfield.engines.pairs.sphere import exponential_velocity_sphere
 
@@ -187,7 +184,7 @@ def _pairs(manifold: Manifold) -> None:
 def _distances(manifold: Manifold) -> None:
     import meanfield as mf
 
-    # On the sphere the second one is of order 0, and real.
+    # On the sphere the second coefficient has order 0 and is real.
     spectra = [1.0, 0.3, 0.1j], [1.0, 0.1, 0.1 + 0.1j]
     densities = [mf.Density(manifold, np.array(spectrum)) for spectrum in spectra]
     weighted = mf.Measure(manifold, _points(manifold, 9), np.arange(1.0, 10.0) / 45.0)
@@ -199,7 +196,7 @@ def _distances(manifold: Manifold) -> None:
 
 
 def _samples() -> None:
-    """By inversion: of densities of which rejection would lose much."""
+    """Samples by inversion, for densities where rejection would discard many."""
     from meanfield.laws.sampling.circle import circle_tokens
     from meanfield.laws.sampling.sphere import sphere_tokens
 
@@ -215,7 +212,7 @@ def _clusters() -> None:
 
 
 def _angles() -> None:
-    """As nonuniform transforms want them: of many tokens, or many degrees."""
+    """Angles for nonuniform transforms, which serve many tokens or many degrees."""
     from meanfield.engines.harmonics.angles import angles_of, tangent_vectors
     from meanfield.spaces import Sphere
 

@@ -1,4 +1,4 @@
-"""`meanfield info` and `verify`: what a file holds, its origin, and the laws that it obeys."""
+"""`meanfield info` and `verify`: contents and origin of a file, and checks of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from meanfield.studies.sweep_results import Sweep
 from meanfield.verification import CHECKS, Check, Verification, verify
 
 _MOST_VALUES = 8
-# Attributes that are listed of studies with a command, and what their runs are called.
+# Kind of a study -> attributes that `info` lists, and the name of its runs.
 _STUDIES = {
     "comparison": (("metric", "seed"), "particle systems"),
     "ensemble": (("seed", "tolerance"), "runs"),
@@ -32,7 +32,7 @@ _STUDIES = {
 
 
 def info_command(options: argparse.Namespace) -> int:
-    """What a file holds and where it comes from, as text, JSON or CSV."""
+    """Contents and origin of a file, as text, JSON or CSV."""
     if options.provenance and options.csv:
         raise ValueError("--provenance is no table: use it with --json, or without --csv.")
     if is_sweep(options.file):
@@ -54,7 +54,7 @@ def info_command(options: argparse.Namespace) -> int:
 
 
 def _sweep(options: argparse.Namespace) -> int:
-    """Print what is known of a sweep; status 1 where a file is not the one that the index names."""
+    """Print the report of a sweep; status 1 if the hash of a run is not that of the index."""
     if options.provenance:
         raise ValueError(f"--provenance is of a run: name a file of {options.file}.")
     sweep = load_sweep(options.file)
@@ -85,7 +85,7 @@ def _sweep(options: argparse.Namespace) -> int:
 
 
 def _ends(labels: Sequence[str]) -> str:
-    """A few values, the first and last of many."""
+    """All labels if they are few, else the first two and the last."""
     few = len(labels) <= _MOST_VALUES
     return ", ".join(labels) if few else f"{labels[0]}, {labels[1]}, ..., {labels[-1]}"
 
@@ -93,7 +93,7 @@ def _ends(labels: Sequence[str]) -> str:
 def _read(path: str) -> tuple[Report, dict[str, Any], str]:
     """Report of a file, its attributes, and the hash of the results that it holds."""
     result = load(path, states="none")
-    assert not isinstance(result, Sweep)  # told by its folder
+    assert not isinstance(result, Sweep)  # `info_command` reads sweeps
     if not isinstance(result, Run):
         attributes, digest = read_provenance(path)
         pairs, report = _described(result, path)
@@ -108,7 +108,7 @@ def _read(path: str) -> tuple[Report, dict[str, Any], str]:
 
 
 def provenance_report(attributes: Mapping[str, Any], digest: str) -> Report:
-    """Where a file comes from: what an older one does not know is left out, or null."""
+    """Origin of a file; facts that an older file lacks are left out, or null in JSON."""
     names = ("created", "versions", "platform", "processor", "threads", "seed")
     lines: dict[str, Any] = {name: attributes.get(name) for name in names}
     if lines["versions"] is None and "meanfield_version" in attributes:
@@ -139,7 +139,7 @@ def provenance_report(attributes: Mapping[str, Any], digest: str) -> Report:
 
 
 def _described(result: Any, path: str) -> tuple[list[tuple[str, Any]], Report]:
-    """Facts of a result that is no run, and its report, without tables before it is finished."""
+    """Facts and report of a study; its tables only once it is finished."""
     stored, kind = result.attributes, result.kind
     names, tasks = _STUDIES.get(kind, ((), ""))
     pairs = [(name, stored[name]) for name in names if stored.get(name, "") != ""]
@@ -153,13 +153,13 @@ def _described(result: Any, path: str) -> tuple[list[tuple[str, Any]], Report]:
         return pairs, replay_report(result, path) if isinstance(result, Replay) else result.report()
     finished = result.finished
     pairs.append(("finished", f"{finished.sum()} of {finished.size * result.runs} {tasks}"))
-    # The title stands among the facts.
+    # The facts have the title already.
     report = full_report(replace(result, attributes={**stored, "title": ""}), path)
     return pairs, report if finished.all() else replace(report, blocks=[])
 
 
 def verify_command(options: argparse.Namespace) -> int:
-    """Put a stored run to the laws that it must obey; status 1 if it breaks one."""
+    """Check a stored run against the laws that it must obey; status 1 if it breaks one."""
     verification = verify(
         options.file,
         progress=lambda checks: with_progress(
@@ -171,7 +171,7 @@ def verify_command(options: argparse.Namespace) -> int:
 
 
 def verification_report(verification: Verification, path: str) -> Report:
-    """Table of checks; data by their order."""
+    """Report of all checks, in their order."""
     data = {
         "file": str(path),
         "passed": verification.passed,

@@ -1,7 +1,7 @@
-"""Signals that ask a command to stop: at once, or at a moment that suits it.
+"""Signals that ask a command to stop.
 
-A signal raises KeyboardInterrupt as soon as no exception does harm. While there is `patience`, it
-is only noted, and `check_interrupt` acts on it.
+A signal raises KeyboardInterrupt as soon as an exception does no harm. Inside `patience`,
+`check_interrupt` raises it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from meanfield.files import forget, look_again, soon, stopping_signals, when_safe
 
-# A user who asks again after this time is not patient any more.
+# A second signal after this time raises at once, also inside `patience`.
 _PATIENCE_SECONDS = 2.0
 
 _requested: float | None = None
@@ -51,26 +51,26 @@ def listen() -> ExitStack:
 
 
 def stop_listening() -> None:
-    """Ignore further interrupts: this one is being seen to."""
+    """Ignore further interrupts while the first is handled."""
     for number in stopping_signals():
         signal.signal(number, signal.SIG_IGN)
     forget()
 
 
 def interrupt_requested() -> bool:
-    """True after a signal since `listen`."""
+    """True if a signal has arrived since `listen`."""
     return _requested is not None
 
 
 def check_interrupt() -> None:
-    """Raise KeyboardInterrupt if a signal has come."""
+    """Raise KeyboardInterrupt if a signal has arrived."""
     if _requested is not None:
         raise KeyboardInterrupt
 
 
 @contextmanager
 def patience() -> Iterator[None]:
-    """Only note signals inside the block, which calls `check_interrupt` often enough."""
+    """Postpone signals inside the block to its next call of `check_interrupt`."""
     global _patient
     _patient = True
     try:
@@ -81,12 +81,12 @@ def patience() -> Iterator[None]:
 
 @contextmanager
 def stop_after(seconds: float | None) -> Iterator[None]:
-    """Interrupt the block, as SIGTERM does, when it has taken so long; None never."""
+    """Interrupt the block after so many seconds, as SIGTERM does; None never does."""
     if seconds is None:
         yield
         return
     main = threading.main_thread().ident
-    # A signal to the thread ends what it waits for, too.
+    # A signal to the thread ends a blocking call, too.
     kill = getattr(signal, "pthread_kill", lambda thread, number: _thread.interrupt_main(number))
     timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), kill, (main, signal.SIGTERM))
     timer.daemon = True
@@ -112,7 +112,7 @@ def _stop() -> None:
 
 
 def _raise_again(report: Callable[[Any], object], unraisable: Any) -> None:
-    """Raise an interrupt again that Python dropped, as in callbacks of weak references."""
+    """Raise an interrupt again that Python discarded, as in callbacks of weak references."""
     if _requested is not None and issubclass(unraisable.exc_type, KeyboardInterrupt):
         soon(_stop)
     else:

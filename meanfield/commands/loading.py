@@ -1,14 +1,13 @@
-"""Signals while the command `meanfield` is still being loaded: the first thing it loads is this.
+"""Signals while the command `meanfield` loads; it loads this module first.
 
-Loading takes a few tenths of a second, and an exception on the way would be a traceback, or worse:
-libraries swallow it. Nothing is half done then, so the process says one line and is gone. What
-comes before this, the start of the interpreter itself, is Python's own. Programs that import
-meanfield keep their signals.
+Loading takes a few tenths of a second. An exception would print a traceback, or a library would
+swallow it. Nothing is half done, so a signal prints one line and ends the process. Before this
+module is loaded, Python handles signals. Programs that import meanfield keep their handlers.
 """
 
 from __future__ import annotations
 
-# Built into the interpreter: `signal` loads a dozen modules first, in which a signal may come.
+# Built into the interpreter. A signal may arrive in the dozen modules that `signal` loads first.
 import _signal as signal  # type: ignore[import-not-found]
 import os
 import sys
@@ -20,8 +19,8 @@ _INTERRUPTED = 130
 def is_the_command(command_line: list[str], script: str) -> bool:
     """True if a process is the command `meanfield`, or `python -m meanfield`.
 
-    command_line: of the interpreter; workers of a study have their parent's script, but not this.
-    script: its first argument, "-m" while it looks for a module.
+    command_line: that of the interpreter; workers of a study have another one, but the same script.
+    script: sys.argv[0], "-m" while Python looks for the module.
     """
     if script == "-m":
         return "-m" in command_line and "meanfield" in command_line
@@ -30,7 +29,7 @@ def is_the_command(command_line: list[str], script: str) -> bool:
 
 
 def leave_on_signals() -> None:
-    """End the process at signals, with status 130 and a line; what is ignored stays ignored."""
+    """End the process at a signal, with one line and status 130; ignored signals stay ignored."""
     for name in _NAMES:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) != signal.SIG_IGN:

@@ -1,4 +1,4 @@
-"""`meanfield`: choose the command, and turn every failure into one line and a status.
+"""`meanfield`: choose the command, and report every failure by one line and a status.
 
 Exit status: 0 done; 1 the run failed; 2 the input is wrong; 130 interrupted.
 """
@@ -21,9 +21,9 @@ from meanfield.commands.progress import drop, open_streams, say
 from meanfield.errors import SimulationError, one_line
 from meanfield.renamed import RenamedWarning
 
-# Not even numpy.
+# They do not even load numpy.
 _LOAD_NOTHING = ("init",)
-# Modules that have the functions of several commands; others are named like their command.
+# Module -> its commands; other commands have a module of their own name.
 _MODULES = {
     "study_commands": ("compare", "ensemble", "diagram", "sweep"),
     "pages": ("plot", "view", "explore"),
@@ -32,47 +32,45 @@ _MODULES = {
     "replay": ("diagnose",),
     "predict": ("phase",),
 }
-# More of them only wait for each other.
+# More threads only wait for each other.
 _THREADS_A_PROCESSOR = 16
-# Python's words where a thread finds no room for its stack.
+# Python's message if a thread has no memory for its stack.
 _NO_THREAD = "can't start new thread"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command.
+    """Run one command and return its exit status.
 
-    arguments: by default the command line; the process then ignores interrupts until it ends.
-
-    Returns exit status.
+    arguments: by default the command line; after the command the process then ignores interrupts.
     """
     open_streams()
-    # Until the command begins, a process of ours leaves at a signal; others hear of it as usual.
+    # Until the command begins, a signal ends our own process; in other programs it raises.
     handlers = ExitStack() if leaves_on_signals() else listen()
     try:
         return _status(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
-        # Another one, while the first was being explained.
+        # A second interrupt, while the first was reported.
         return 130
     finally:
         if arguments is None:
-            # What is left, the end of the interpreter, takes no time: all was said.
+            # Only the end of the interpreter is left, which takes no time.
             stop_listening()
         else:
             handlers.close()
 
 
 def _status(arguments: Sequence[str]) -> int:
-    """Exit status, after the line that explains it."""
+    """Exit status of a command, after one line on its failure."""
     try:
         status = _run(arguments)
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # Whoever read our output has seen enough.
+        # The reader of the output, such as `head`, has closed the pipe.
         drop(sys.stdout)
         return 0
     except (Exception, KeyboardInterrupt) as error:
-        # An interrupt may have turned into another error, as while a library was being loaded.
+        # An interrupt may have become another error, for instance while a library was loaded.
         if isinstance(error, KeyboardInterrupt) or interrupt_requested():
             stop_listening()
             said = str(error) if isinstance(error, KeyboardInterrupt) else ""
@@ -86,7 +84,7 @@ def _explained(error: Exception) -> int:
     if isinstance(error, ValueError):
         return _complain(str(error), 2)
     if isinstance(error, MemoryError) or str(error) == _NO_THREAD:
-        # NumPy's own error tells the size of one array, which is not what is missing.
+        # NumPy's message has the size of one array, not the memory of the run.
         said = str(error) if type(error) is MemoryError else ""
         return _complain(said or "not enough memory for this run", 1)
     if isinstance(error, OSError):
@@ -122,7 +120,7 @@ def command_of(name: str) -> Callable[[argparse.Namespace], int]:
 
 
 def _execute(options: argparse.Namespace) -> int:
-    """Load the command and execute it: nothing heavy is loaded before."""
+    """Load the command, only now, and execute it."""
     command = command_of(options.command)
     if options.command in _LOAD_NOTHING:
         silence: Any = nullcontext()
@@ -150,9 +148,9 @@ def _say_old_names() -> None:
 
 
 def _prepared(threads: int | None) -> Any:
-    """Threads as asked for, by the environment else; no warnings of what overflows.
+    """Set the number of threads; context without floating-point warnings.
 
-    That becomes an error of ours or a null.
+    Numbers that overflow become an error of this package or a null in JSON.
     """
     import numpy as np
 
@@ -166,7 +164,7 @@ def _prepared(threads: int | None) -> Any:
                 f"{_THREADS_A_PROCESSOR * processors}, or leave it out."
             )
         set_threads(threads)
-    # Also where nothing is computed: a slip in the environment is found at once.
+    # Also where nothing is computed: a wrong environment variable is reported at once.
     limit_blas()
     return np.errstate(all="ignore")
 

@@ -1,14 +1,11 @@
-"""Memory that a run will take, known before it starts: arrays of the size of its state, counted.
+"""Estimate of the memory of a run before it starts.
 
     need = libraries + arrays * (size of the state) + (states that wait to be written)
 
-A density is looked at on a grid for its clusters, and that may be more than all of its arrays;
-so may what it takes to draw tokens.
-
-How many arrays a representation holds was measured, `tests/benchmarks/memory.py` has the table:
-the estimate lies between the peak and one and a half times the peak. A run that cannot begin is
-refused. One that fits now but not at the largest size to which it may grow is not, for few grow
-that far: its user is warned.
+Counting clusters of a density, or drawing tokens, may need more than these arrays; the larger of
+both counts. `tests/benchmarks/memory.py` measures the numbers of arrays: an estimate lies between
+the peak and one and a half times the peak. A run that does not fit at its start is refused. Few
+runs grow to their largest size, so one that only fits at its start gets a warning.
 """
 
 from __future__ import annotations
@@ -30,23 +27,22 @@ from meanfield.runfile import Config, ConfigError
 from meanfield.runfile.keys import located
 from meanfield.store.recorder import PENDING_BYTES
 
-# Interpreter, libraries and compiled kernels: 190 to 300 MiB. Where kernels must be compiled
-# first, once per machine, up to 340.
+# Interpreter, libraries and compiled kernels: 190 to 300 MiB, up to 340 while kernels compile.
 _BASE = 280 * 2**20
-# Runge-Kutta of order eight holds 19 arrays, the interpolant of a step 15, the rest is of slopes.
+# Runge-Kutta of order eight holds 19 arrays, its dense output 15, and slopes the rest.
 _MOVING = 52
-# Noisy tokens have no stages, but normals, and those of a bridge where a save lies in a step.
+# Noisy tokens have no stages, but normal numbers, also of a bridge to a save inside a step.
 _NOISY = 17
-# An ensemble of densities only draws its tokens, and moves nodes that are few.
+# An ensemble of densities only draws its tokens; the nodes that it moves are few.
 _DRAWN = 10
-# Each number of a comparison is collected, put into a study, and written; each system is a task.
+# Copies of each number of a comparison: collected, in the study, written. Bytes of each task.
 _RESULTS = 3
 _SYSTEM_BYTES = 600
 # A density has three nodes a degree, on the sphere three times as many values as coefficients.
 _CIRCLE_DENSITY = 50
 _SPHERE_DENSITY = 130
-# Where a density's clusters are looked for, it keeps its stages, and each node of their grid takes
-# 80 bytes on the circle, 50 on the sphere, and more where freed memory is in pieces.
+# While clusters of a density are counted, it keeps its stages. Each node of their grid takes 80
+# bytes on the circle, 50 on the sphere, and more where freed memory is fragmented.
 _OBSERVED = 40
 _NODE_BYTES = {1: 90, 2: 75}
 
@@ -56,8 +52,8 @@ class Need:
     """Memory of a run."""
 
     size: float  # bytes, at the peak
-    what: str  # of what: "1000 tokens", "degree 512"
-    remedy: str  # what to change where that is too much
+    what: str  # size of the run: "1000 tokens", "degree 512"
+    remedy: str  # advice if that is too much
 
 
 def largest_need(config: Config) -> Need:
@@ -87,7 +83,7 @@ def largest_need(config: Config) -> Need:
 def starting_need(
     config: Config, carrier: Representation | None = None, *, observed: bool = True
 ) -> Need:
-    """Memory of a run at its start; `begun` is its representation, if it exists already.
+    """Memory of a run at its start, with its carrier if that exists already.
 
     Without `observed` no clusters are counted.
     """
@@ -110,7 +106,7 @@ def particle_count(config: Config) -> int | None:
 
 
 def check_memory(config: Config) -> None:
-    """Refuse a run that has no room to begin; say so if it has none to grow as far as it may."""
+    """Refuse a run that does not fit at its start; warn if it does not fit at its largest size."""
     available, largest = available_memory(), largest_need(config)
     if largest.size <= available:
         return
@@ -123,9 +119,9 @@ def check_memory(config: Config) -> None:
 
 
 def check_ensemble_memory(config: Config, options: argparse.Namespace) -> None:
-    """Refuse an ensemble whose workers do not fit together, each with its largest tokens.
+    """Refuse an ensemble whose workers do not fit together, each with the most tokens.
 
-    `options` has `workers` and `scheduler`; a Dask cluster has other machines, and no limit here.
+    `options` has `workers` and `scheduler`; the machines of a Dask cluster are not checked.
     """
     _check_workers(config, "ensemble", config.ensemble.runs, options)
 
@@ -150,7 +146,7 @@ def check_comparison_memory(config: Config, options: argparse.Namespace) -> None
 
 
 def tell_study_memory(config: Config) -> None:
-    """Say so if the studies that a run file describes have no room on this machine."""
+    """Warn if the studies of a run file do not fit on this machine."""
     options = argparse.Namespace(workers=None, scheduler=None)
     checks = {"compare": check_comparison_memory, "ensemble": check_ensemble_memory}
     for section, check in checks.items():
@@ -169,10 +165,7 @@ def study_need(
     shared: float = 0.0,
     results: float = 0.0,
 ) -> Need:
-    """Memory of a study with so many processes.
-
-    `shared` counts for each process beside its tokens, `results` for this process.
-    """
+    """Memory of a study: `shared` in each process beside its tokens, `results` in this one."""
     arrays = _NOISY if config.problem.flow.diffusivity else _MOVING
     if section == "ensemble" and config.ensemble.representation == "density":
         arrays = _DRAWN
@@ -207,7 +200,7 @@ def _need(config: Config, name: str, state: float, count: int, *, observed: bool
     if name == "density":
         arrays = float(_CIRCLE_DENSITY if dimension == 1 else _SPHERE_DENSITY)
         if config.problem.manifold.has_rings:
-            # Two tables of 3/2 the degree squared, and those of a coarser grid: 16 bytes a degree.
+            # Two tables of (3/2 degree)^2 numbers, and a coarser grid. A state: 16 bytes a degree.
             arrays += 4.0 * count
         what, remedy = f"degree {count}", "Lower max_degree"
         if observed:
@@ -220,7 +213,7 @@ def _need(config: Config, name: str, state: float, count: int, *, observed: bool
         observation = _drawing(config, count)
     waiting = 0.0
     if config.output.state == "all":
-        # Rows wait until they fill 256 MiB, or half of what the file has.
+        # Rows wait until they exceed 256 MiB and half of the file.
         whole = len(config.times) * state
         waiting = min(whole, max(PENDING_BYTES, whole / 3) + state)
     state_bytes = max(arrays * state, observation)
@@ -232,7 +225,7 @@ def _need(config: Config, name: str, state: float, count: int, *, observed: bool
 
 
 def _drawing(config: Config, tokens: int) -> float:
-    """Bytes while tokens are drawn, these among them; 0 where points are given."""
+    """Bytes while tokens are drawn, with the tokens; 0 where points are given."""
     measure = config.problem.initial_measure()
     if isinstance(measure, Measure):
         return 0.0
@@ -240,11 +233,11 @@ def _drawing(config: Config, tokens: int) -> float:
 
 
 def _cluster_bytes(config: Config, degree: int) -> float:
-    """Bytes of the grid on which a density's clusters are looked for, and of what is done there."""
+    """Bytes of the grid on which clusters of a density are counted, and of work on it."""
     dimension = config.problem.manifold.dimension
     radius = cluster_radius(config.problem.beta)
     if config.problem.manifold.has_rings:
-        # Cells of polar angles, 24 a radius.
+        # 24 pi / radius cells of the polar angle.
         return 75.0 / radius * _NODE_BYTES[1]
     return float(
         _NODE_BYTES[dimension] * grid_size(dimension, grid_degree(dimension, degree, radius))

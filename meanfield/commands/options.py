@@ -1,4 +1,4 @@
-"""What options of commands say: a problem, --plot, and --json or --csv of a report."""
+"""Options that commands share: those of a problem, --plot, --json and --csv."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def flow_of(options: argparse.Namespace) -> Flow:
 
 
 def kernel_of(name: str, beta: float) -> Kernel:
-    """Kernel of a name and an inverse temperature."""
+    """Kernel that --kernel names."""
     if name not in KERNELS:
         raise ValueError(f"--kernel {name} is not known. {list_names(name, KERNELS)}")
     return KERNELS[name](beta)

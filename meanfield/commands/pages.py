@@ -16,7 +16,7 @@ from meanfield.store.sweep_file import INDEX, is_sweep
 
 
 def plot_command(options: argparse.Namespace) -> int:
-    """Figures and films from what a command wrote."""
+    """Figures and films of a file of results."""
     from meanfield.figures.draw import save_plot
 
     if options.list:
@@ -38,7 +38,7 @@ def plot_command(options: argparse.Namespace) -> int:
 
 
 def _beside(path: Path) -> Path:
-    """Where a figure goes unasked: of a sweep beside the folder, as of files."""
+    """Default path of a figure: beside the file, or beside the folder of a sweep."""
     place = path.parent if path.name == INDEX else path
     return place.with_name(f"{place.name}.png") if is_sweep(path) else path.with_suffix(".png")
 
@@ -51,7 +51,7 @@ def _particles(path: str) -> Run:
 
 
 def kind_lines() -> list[str]:
-    """Kinds of each kind of file, and what they show: those for every manifold, those for one."""
+    """Lines of `plot --list`: kinds of figures with titles, by file and manifold."""
     from meanfield.figures.draw import PLOTS, SPACES, STUDIES
     from meanfield.store.study_file import STUDY_COMMANDS
 
@@ -128,5 +128,5 @@ def _open_browser(address: str, stack: ExitStack) -> None:
     except OSError as error:
         say(f"explore: no temporary file for the browser ({error.strerror}): open the address.")
         return
-    # A browser of text would keep the terminal, and this thread, for itself.
+    # A text browser would occupy the terminal and this thread.
     threading.Thread(target=webbrowser.open, args=(page.as_uri(),), daemon=True).start()

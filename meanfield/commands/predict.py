@@ -35,10 +35,10 @@ from meanfield.studies.corrected_law import (
 from meanfield.studies.phase import PhaseDiagram, phase_diagram, phase_request
 from meanfield.studies.prediction import ClusterPrediction, check_degree, predict_clusters
 
-# Seconds until a sign of life.
+# Seconds until the first line of progress.
 _FIRST_LINE = 1.0
-# Fewer runs for the corrected law are not worth another process: on the circle, and on the sphere
-# for this degree of the potential. There a run takes a time like the fourth power of the degree.
+# Runs for the corrected law that pay for another process, on the circle and, with a potential of
+# this degree, on the sphere. There the time of a run grows like the fourth power of the degree.
 _RUNS_ON_CIRCLE, _RUNS_ON_SPHERE, _DEGREE = 1000, 100, 13
 
 
@@ -78,7 +78,7 @@ def predict_command(options: argparse.Namespace) -> int:
 
 
 def _runs(problem: Problem, tokens: int, options: argparse.Namespace) -> int:
-    """Number of short runs, also by default."""
+    """Number of short runs: --runs, or the default."""
     if options.runs is not None:
         return int(options.runs)
     return default_corrected_samples(*_potential(problem, tokens))
@@ -90,7 +90,7 @@ def _potential(problem: Problem, tokens: int) -> tuple[int, int]:
 
 
 def _processes(problem: Problem, tokens: int, options: argparse.Namespace) -> int:
-    """Processes that are worth their start, or those asked for."""
+    """Number of processes: --workers, or as many as pay for their start."""
     if options.workers is not None:
         return int(options.workers)
     dimension, degree = _potential(problem, tokens)
@@ -122,9 +122,9 @@ def _tokens(problem: Problem, options: argparse.Namespace) -> int | FloatArray:
 
 
 _MOST_BETAS = 10_000
-# A grid through 0 meets it up to rounding only; there the kernel is the linear one.
+# A grid through 0 contains it up to rounding only; beta = 0 is the linear kernel.
 _ZERO = 1e-12
-# From this degree on a branch takes longer than anyone would wait without a word.
+# From this degree on a branch takes so long that a line announces it.
 _LONG_DEGREE = 350
 
 
@@ -171,7 +171,7 @@ def phase_command(options: argparse.Namespace) -> int:
 
 
 def inverse_temperatures(numbers: Sequence[float]) -> list[float]:
-    """One beta, or those that LO HI COUNT stands for.
+    """Values of --beta: one, or those of the range LO HI COUNT.
 
     >>> inverse_temperatures([3.0]), inverse_temperatures([1.0, 2.0, 3.0])
     ([3.0], [1.0, 1.5, 2.0])

@@ -1,4 +1,4 @@
-"""Progress on standard error, a bar or plain lines; no closed stream is a traceback."""
+"""Progress on standard error, as a bar or plain lines; closed streams raise no error."""
 
 from __future__ import annotations
 
@@ -29,16 +29,15 @@ def with_progress(
     first_line: float | None = None,
     prepares: bool = False,
 ) -> Iterator[T]:
-    """Pass a stream through and show how far it is.
+    """Pass a stream through and show its progress.
 
-    - total: how many there will be, or the sum of their weights.
+    - total: number of items, or the sum of their weights.
     - weight: share of an item in the work; progress is then in per cent.
-    - lines: what is to be told of an item in any case, each on a line of its own.
-    - before: what had been done, in units of the total, before the first item; default: nothing.
-    - first_line: seconds until the first line of plain text may come, five by default; then it
-      comes even before an item.
-    - prepares: whether the first item comes after preparations: the time until then says nothing
-      about the pace of the others. Nor does that of any item for which kernels were compiled.
+    - lines: lines to print for an item in any case.
+    - before: progress before the first item, in units of the total; default: 0.
+    - first_line: seconds until the first plain line, 5 by default; it appears without items, too.
+    - prepares: True if the first item includes preparations. The pace leaves out that item, and
+      every item for which kernels were compiled.
     """
     if quiet:
         yield from stream
@@ -46,7 +45,7 @@ def with_progress(
     compiled = _compiled()
 
     def prepared(index: int) -> bool:
-        """True if an item took time that says nothing about the pace."""
+        """True if the pace leaves out an item."""
         nonlocal compiled
         before, compiled = compiled, _compiled()
         return compiled > before or (index == 0 and prepares)
@@ -102,16 +101,13 @@ def with_progress(
 
 
 def _compiled() -> int:
-    """How many kernels this process has compiled; none before their module is loaded."""
+    """Number of kernels that this process has compiled; 0 before their module is loaded."""
     module = sys.modules.get("meanfield.engines.compiled")
     return 0 if module is None else len(module.compilations)
 
 
 class _Pulse:
-    """Signs of life where no item comes: that it has begun, and then how far it is.
-
-    label: what is going on; wait: seconds until the first line may come.
-    """
+    """Lines during a long silence: "begun" after `wait` seconds, later the progress reached."""
 
     def __init__(self, label: str, wait: float) -> None:
         self.label, self.wait, self.reached = label, wait, ""
@@ -124,7 +120,7 @@ class _Pulse:
 
     @contextmanager
     def beating(self) -> Iterator[None]:
-        """Block in which a long silence is broken."""
+        """Block during which a thread prints these lines."""
         if self.wait > 0:
             threading.Thread(target=self._beat, daemon=True).start()
         try:
@@ -143,7 +139,7 @@ class _Pulse:
 
 @contextmanager
 def _listed(bar: Any) -> Iterator[Any]:
-    """A bar that lines do not stand behind, closed in the end."""
+    """Bar that is in `BARS` during the block, and closed after it."""
     BARS.append(bar)
     try:
         with bar:
@@ -153,7 +149,7 @@ def _listed(bar: Any) -> Iterator[Any]:
 
 
 def _rounded(seconds: float) -> str:
-    """Two digits, and none of them behind the point.
+    """Seconds with two significant digits and no decimals.
 
     >>> _rounded(0.2), _rounded(73.4), _rounded(12345.0)
     ('0', '73', '12000')
@@ -162,13 +158,13 @@ def _rounded(seconds: float) -> str:
 
 
 BARS: list[Any] = []
-"""Progress bars on the terminal; a line wipes them before it is written."""
+"""Progress bars on the terminal; `say` clears them before it writes."""
 
 
 def open_streams() -> None:
-    """Give closed standard streams somewhere to go, and escape what an encoding lacks.
+    """Open closed standard streams on the null device; escape characters that an encoding lacks.
 
-    Otherwise the first file to be opened would become standard output.
+    Otherwise the first opened file would become standard output.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
@@ -182,9 +178,9 @@ def open_streams() -> None:
 
 
 def drop(stream: Any) -> None:
-    """Let what is left in the buffer of a stream that fails, and what follows, vanish.
+    """Discard the buffer of a stream that fails, and all later output.
 
-    Python flushes its streams once more at the end, and would complain then.
+    Python flushes its streams once more at the end, which would fail, too.
     """
     with suppress(OSError, ValueError, AttributeError):
         descriptor = os.open(os.devnull, os.O_WRONLY)
@@ -194,10 +190,10 @@ def drop(stream: Any) -> None:
 
 def say(text: str) -> None:
     """Write a line to standard error; a closed stream is no error."""
-    # A bar that nobody has closed yet would stand before the text.
+    # A bar that is still open would stand before the text.
     for bar in BARS:
         bar.clear()
-    # In one piece: the line of another thread would come between the text and its end.
+    # In one piece, or the line of another thread could come before the newline.
     screen = Forgiving(sys.stderr)
     screen.write(f"{text}\n")
     screen.flush()

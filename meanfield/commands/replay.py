@@ -1,4 +1,4 @@
-"""`meanfield replay` and `diagnose`: a trained model on texts, beside theory or untrained."""
+"""`meanfield replay` and `diagnose`: a trained model beside theory, or an untrained copy."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def replay_command(options: argparse.Namespace) -> int:
 
 
 def load_model(path: str) -> Stack:
-    """Decoder or encoder of a file or a folder, by the kind that config.json names."""
+    """Model of a .gguf file, or of a folder whose config.json names its kind."""
     place = Path(path)
     settings = place / "config.json"
     if not place.is_file() and not settings.exists():
@@ -112,7 +112,7 @@ def _write(result: Diagnosis, path: Path) -> None:
 
     suffix = path.suffix.lower()
     if suffix == ".json":
-        # Its beginning says whose file it is.
+        # `check_figure_place` recognises the file by this beginning.
         replace_figure(path, f'{{"kind": "diagnosis", {result.report().json()[1:]}\n'.encode())
     elif suffix == ".html":
         figure = b64encode(encoded(result.plot(), ".png")).decode()

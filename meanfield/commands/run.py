@@ -41,7 +41,7 @@ def run_command(options: argparse.Namespace) -> int:
         last = _evolve(config, options)
     except SimulationError as error:
         reason = error.reason.rstrip(".")
-        # Nothing is known of a file that is gone, or not the one that was written.
+        # A file that is gone or was replaced holds nothing of this run.
         if not isinstance(error.__cause__, LostOutputError):
             reason += file_note("is valid up to then")
         raise SimulationError(error.time, error.step, reason) from None
@@ -52,7 +52,7 @@ def run_command(options: argparse.Namespace) -> int:
         note = file_note("keeps what was saved")
         raise MemoryError(f"not enough memory for this run{note}") from None
     if not options.quiet:
-        # Fluctuations may still be missing, and say so themselves.
+        # Fluctuations may still be missing; they print a line of their own.
         idle = ": nothing to do" if config.fluctuations is None else ""
         rule = stop_rule(load(path, states="none").status) if config.stop else ""
         message = f"{path} stopped: {rule}" if rule else f"{path} holds all the times asked for"
@@ -71,7 +71,7 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _fluctuate(config: Config, options: argparse.Namespace) -> None:
-    """Put fluctuations beside the run, which is safe, and say how far they are known."""
+    """Add fluctuations to the file of the run, and say until when they are resolved."""
     from meanfield.recording import complete_fluctuations, evolution_of, record_of
 
     assert config.fluctuations is not None
@@ -102,7 +102,7 @@ def _evolve(config: Config, options: argparse.Namespace) -> Snapshot | None:
 
     last, length = None, time_unit(config.problem, config.unit)
     run = evolve(config, resume=options.resume, overwrite=options.overwrite, watch=check_interrupt)
-    # Closed in any case: an interrupt that arrives out here still reaches the recorder.
+    # `closing` passes an interrupt that arrives between snapshots on to the recorder.
     with patience(), closing(run) as stream:
         watched = with_progress(
             stream,
@@ -115,7 +115,7 @@ def _evolve(config: Config, options: argparse.Namespace) -> Snapshot | None:
             prepares=True,
         )
         for snapshot in watched:
-            # Once it is certain that there is a run.
+            # After the first snapshot: before it, the run may still be refused.
             if last is None and not options.quiet and is_stationary(config.problem, config.options):
                 say(f"meanfield: {config.source}: {STATIONARY}")
             last = snapshot

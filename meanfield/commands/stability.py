@@ -1,7 +1,7 @@
 """`meanfield stability`: growth rates of the uniform state, dominant degree, thresholds.
 
-Of a run file, whose attention may have heads, also the eigenvalues of the linearised flow, and
-growth by mode of position under a bias, a window or a rotary embedding.
+For a run file also the eigenvalues of the linearised flow, and growth by mode of position under a
+bias, a window or a rotary embedding.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def stability_command(options: argparse.Namespace) -> int:
 
 
 def _rotary(problem: Problem, options: argparse.Namespace) -> int:
-    """Print growth by mode of position alone: uniform has no other rates."""
+    """Print growth by mode of position, the only rates with a rotary embedding."""
     if options.tokens is not None or options.plot:
         raise ValueError("--tokens and --plot need growth rates, and there is a rotary embedding.")
     data = heads_of(problem) | {"mask": str(problem.mask)}
@@ -90,7 +90,7 @@ def _rotary(problem: Problem, options: argparse.Namespace) -> int:
 
 
 def modes_of_positions(problem: Problem, max_degree: int | None = None) -> dict[str, Any]:
-    """JSON data of growth by degree and mode of position; none where there are no modes.
+    """JSON data of growth by degree and mode of position, or the reason why there are no modes.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.Attention(beta=5.0, mask=mf.Window(0.2)))
@@ -99,7 +99,7 @@ def modes_of_positions(problem: Problem, max_degree: int | None = None) -> dict[
     """
     degrees = range(1, (max_degree or _MOST_MODES) + 1)
     try:
-        # Loads the fields of heads.
+        # Imported here because it loads the fields of heads.
         from meanfield.spectrum.positions import position_modes
 
         values = [position_modes(problem, degree).eigenvalues for degree in degrees]
@@ -127,7 +127,7 @@ def _complex(value: FloatArray) -> str:
 
 
 def _incoherence(problem: Problem, options: argparse.Namespace) -> int:
-    """Print what is known where tokens turn at frequencies of their own."""
+    """Print growth rates about incoherence, for tokens with natural frequencies."""
     if options.tokens is not None or options.plot:
         raise ValueError(
             "--tokens and --plot are of attention alone, and the run file has frequencies."
@@ -188,7 +188,7 @@ def incoherence(
 
 
 def _check_source(options: argparse.Namespace) -> None:
-    """A run file, or options that say the problem: one of the two."""
+    """Require a run file or the options of a problem, not both."""
     options_present = {
         "--manifold": options.manifold is not None,
         "--beta": options.beta is not None,
@@ -219,7 +219,7 @@ def _check_source(options: argparse.Namespace) -> None:
 
 
 def _operator(problem: Problem, max_degree: int | None) -> LinearOperator | None:
-    """The linearised flow; None in dimensions where only numbers as heads have known rates."""
+    """Linearised flow; None for isotropic problems beyond circle and sphere."""
     if problem.manifold.name not in MANIFOLDS and problem.is_isotropic:
         return None
     from meanfield.spectrum.linear_operator import linear_operator
@@ -256,7 +256,7 @@ def heads_of(problem: Problem) -> dict[str, Any]:
 
 
 def _draw(problem: Problem, operator: LinearOperator | None, options: argparse.Namespace) -> None:
-    """The dispersion relation of a kernel, the complex spectrum of heads."""
+    """Draw the dispersion relation of a kernel, or the complex spectrum of heads."""
     if problem.attention is None or operator is None:
         from meanfield.figures.draw.spectrum import save_dispersion
 
@@ -317,7 +317,7 @@ def _spectrum_blocks(
 def analysis(
     problem: Problem, max_degree: int | None = None, tokens: int | None = None
 ) -> dict[str, Any]:
-    """Everything that `meanfield stability --json` prints."""
+    """JSON data of a kernel: growth rates, thresholds and, with tokens, the onset time."""
     data: dict[str, Any] = {
         "manifold": problem.manifold.name,
         "kernel": problem.zonal.kernel.name,

@@ -62,7 +62,7 @@ SCRIPTS = Path("experiments/published")
 
 
 def reproduce_command(options: argparse.Namespace) -> int:
-    """Published figures made again, their numbers beside the published."""
+    """Make published figures again, and compare their numbers."""
     # `python PATH/experiments` has that path as its first argument.
     for checkout in (Path(__file__).parents[2], Path(sys.argv[0]).parent, Path.cwd()):
         if (checkout / SCRIPTS / "reproduce.py").is_file():

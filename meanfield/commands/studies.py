@@ -1,4 +1,4 @@
-"""Common parts of commands of many runs: output, resuming, executors, progress."""
+"""Common parts of commands with many runs: output, resuming, executors, progress."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def study_request(
     plan: Callable[[], AnyStudy],
     left: Any = None,
 ) -> Request[Any]:
-    """Study of a run file; left as in `Request`."""
+    """Request for the study of a run file; `left` as in `Request`."""
     return Request(
         kind,
         plan,
@@ -56,8 +56,8 @@ def execute_study(
 ) -> int:
     """Complete a study in the file of a command, draw it and print its report.
 
-    config: the run file of a study that has one; things: what it consists of, for messages;
-    answered: another report, and what is drawn.
+    config: run file of the study, if it has one; things: name of its runs in messages;
+    answered: study -> report and result to draw, instead of the usual ones.
     """
     command = label = STUDY_COMMANDS[request.kind]
     path, problem = options.output, None
@@ -77,7 +77,7 @@ def execute_study(
         folder.mkdir(exist_ok=True)
     check_welcome(path, resume=options.resume, overwrite=options.overwrite)
     check_plot(options)
-    # Another process may have made it meanwhile.
+    # This checks again: another process may have made the file meanwhile.
     with output_lock(path, resume=options.resume, overwrite=options.overwrite) as output:
         begun = complete(
             request,
@@ -95,7 +95,7 @@ def execute_study(
 def _collect(
     request: Request[Any], options: argparse.Namespace, path: Path, folder: Path, answered: Answered
 ) -> int:
-    """Make the file of a study of its parts; exit status 1 if some are missing."""
+    """Collect the parts of a study in its file; exit status 1 if some are missing."""
     check_plot(options)
     with writer_lock(path) as output:
         check_results(path)
@@ -116,14 +116,14 @@ def _answer(
 
 
 def check_needs_output(options: argparse.Namespace, *others: str) -> None:
-    """Refuse options that act on a file alone, without one."""
+    """Refuse options that need an output file."""
     for name in ("resume", "overwrite", "part", "collect", *others):
         if getattr(options, name):
             raise ValueError(f"--{name} is for what a file keeps: give -o OUT.h5.")
 
 
 def chosen_part(options: argparse.Namespace) -> Part | None:
-    """Part that --part asks for, which goes on with what is there."""
+    """Part that --part names; it resumes a file that exists."""
     if options.part is None:
         return None
     for name in ("overwrite", "plot", "json"):
@@ -153,7 +153,7 @@ def with_bar(options: argparse.Namespace, label: str) -> Follow:
 
 
 def worker_count(options: argparse.Namespace, count: int) -> int:
-    """How many local processes the options ask for, 1 for this one; no more than tasks."""
+    """Number of local processes, at most `count`, the number of tasks; 1 is this process."""
     return max(1, min(options.workers or threads(), count))
 
 
@@ -163,10 +163,8 @@ def pool(
 ) -> Iterator[Executor | None]:
     """Executor that --workers or --scheduler asks for; None means this process.
 
-    options: with `workers` and `scheduler`.
     count: number of tasks, the largest useful number of processes.
-    problem: what the processes work on: its kernels are compiled here, not by each of them; None
-    for tokens in any dimension.
+    problem: its kernels are compiled here, not by each process; None: tokens in any dimension.
     """
     if options.scheduler is not None:
         from meanfield.studies.executors.dask_cluster import scheduler_pool

@@ -91,7 +91,7 @@ def _asked(options: argparse.Namespace) -> DiagramOptions:
     )
 
 
-# The first member alone is checked: parts have checked theirs.
+# --collect checks the first member alone: parts have checked theirs.
 _FIRST = Part(0, MOST_PARTS)
 
 
@@ -153,7 +153,7 @@ class _Largest:
         self._size = 0.0
 
     def see(self, config: Config) -> None:
-        """Keep it, if it is larger than those before."""
+        """Keep a member that needs more memory than those before."""
         with suppress(ValueError):
             size = largest_need(config).size
             if size > self._size:
@@ -161,7 +161,7 @@ class _Largest:
 
 
 def _status(sweep: Sweep) -> int:
-    """Exit status, after a line on what did not complete."""
+    """Exit status, after a line on runs that did not complete."""
     early = [member for member in sweep.members if not member.finished]
     if not early:
         return 0
@@ -193,8 +193,8 @@ def _unused(config: Config) -> str:
 
 
 def _ensemble_plan(config: Config, quiet: bool) -> EnsemblePlan:
-    """Plan of the ensemble, and a line on keys that it does not use."""
-    # Counts need less than the densities and tokens of a run, unless the run file says more.
+    """Plan of the ensemble; prints a line on keys that it does not use."""
+    # Counts need less accuracy than a run; a tolerance in the run file wins.
     tolerance = config.tables.get("representation", {}).get("tolerance", ENSEMBLE_TOLERANCE)
     with located(f"{config.source}:"):
         plan = ensemble_plan(config.problem, config.ensemble, tolerance=float(tolerance))
