@@ -6,12 +6,12 @@ Tokens attract each other with the weights of attention; their distribution mu o
 
 with Z = 1 (USA, without softmax) or Z = int e^{beta <x, y> - |beta|} dmu(y) (SA, softmax).
 
-How many clusters, how likely, and by when, for 1,000 tokens that are spread at random:
+Predict how many clusters 1,000 random tokens form, how likely and by when:
 
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA)
     print(mf.predict_clusters(problem, tokens=1000))
 
-A run from a density, or of the tokens themselves, its clusters over time, and a figure:
+Run a density, and tokens drawn from it; count clusters over time and draw a figure:
 
     law = mf.perturbed_uniform([[4, 0.02, 0.0]])
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA, law)
@@ -22,11 +22,11 @@ A run from a density, or of the tokens themselves, its clusters over time, and a
 Start with: Problem, predict_clusters, simulate, run (of a run file), load, wasserstein,
 growth_rates, stationary_state, phase_diagram, ensemble, convergence_study.
 
-Laws to start from: uniform, perturbed_uniform, von_mises_fisher, mixture, sampled, normal_tokens,
+Initial laws: uniform, perturbed_uniform, von_mises_fisher, mixture, sampled, normal_tokens,
 configuration, from_points (your tokens), from_function, from_values, from_density.
 """
 
-# Public names stand in __init__.pyi; each is loaded when it is first used, with what it needs.
+# __init__.pyi lists the public names. Each is loaded at its first use.
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from typing import Any
 from meanfield.names import HOMES, TOPICS, public
 from meanfield.version import __version__ as __version__
 
-# Empty means not set; ducc0 would fail.
+# ducc0 fails on an empty value.
 if not os.environ.get("OMP_NUM_THREADS", "1").strip():
     del os.environ["OMP_NUM_THREADS"]
 
@@ -51,7 +51,7 @@ import_module("concurrent.futures.thread")
 
 __all__ = sorted(HOMES)
 
-# `dir(mf)`: what a first notebook uses; every other name works, too.
+# `dir(mf)` lists the names that a first notebook uses. All other public names work, too.
 _FIRST = """
     Attention Axial Circle Density FeedForward Flow Head Layers LinearDrift Measure Problem Run
     SA Seen SimulationError Sphere Stage USA VectorField attention_matrix bifurcation_diagram check

@@ -1,4 +1,4 @@
-# Public names and the module of each: what type checkers and editors read, and `names` at run time.
+# Public names and their modules. Type checkers and editors read this file, `names.py` at run time.
 
 from meanfield.api import run, simulate
 from meanfield.certificates.action import action_bound

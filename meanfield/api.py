@@ -1,4 +1,4 @@
-"""Front doors from Python: evolve a problem, or what a run file says, into a `Run`."""
+"""Entry points from Python: evolve a problem, or the problem of a run file, into a `Run`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ARGUMENTS = {
 }
 
 Callback = Callable[[float, Density | Measure], object]
-"""What is called at every saved time, with the time, in its unit, and the measure."""
+"""(time, measure) -> anything; called at every saved time, with the time in the run's unit."""
 
 
 @checked
@@ -82,73 +82,72 @@ def simulate(
     Parameters
     ----------
     problem : Problem
-        What is solved, with its initial law. On `Sphere(d)`, d > 3, a density is symmetric about
-        the last axis, and evolves as one on `Axial(d)`; "particles" are drawn on the sphere itself.
+        Problem to solve, with its initial law. On `Sphere(d)`, d > 3, a density is symmetric about
+        the last axis and evolves on `Axial(d)`; "particles" are drawn on the sphere itself.
     until : float
-        End time, in `unit`; of layers their number, by default all.
+        End time in `unit`. With layers: how many of them, by default all.
     save : int or sequence of float, optional
-        Number of times, by default 61 that are equally spaced, 0 and the end included; or the times
-        themselves. Default of layers: after each.
+        Times to save, or how many, equally spaced from 0 to the end. Default: 61; with layers time
+        0 and each layer.
     unit : str
-        "scaled" (the kernel's largest value is 1), "paper" (that of e^{beta <x, y>}) or "growth"
-        (1 / largest growth rate of the uniform state).
+        "scaled" (the kernel's largest value is 1), "paper" (the kernel is e^{beta <x, y>}) or
+        "growth" (1 / largest growth rate of the uniform state).
     spacing : str
         "linear", or "log": `save` times from `first` to the end.
     first : float, optional
         First of logarithmically spaced times, in `unit`.
     stop : str or callable (time, measure) -> bool, optional
-        Ends the run after the first saved time at which it holds: "one_cluster", or your own.
-        `until` is the end in any case; where it is far, take spacing="log".
+        Ends the run after the first saved time at which it holds: "one_cluster", or a function.
+        `until` still bounds the run; where it is late, take spacing="log".
     representation : str
-        What carries the measure. "density": a series in Fourier modes or spherical harmonics, of up
-        to `max_degree`. "characteristics": up to `max_nodes` nodes that the flow carries, through
-        the collapse of a density. "particles": `tokens` points drawn with `seed` from an initial
-        density, or the points that the law gives; with diffusivity they need a `step`. "atoms": few
-        points, for any time. "labelled": densities of `labels` positions or frequencies, for masks
-        and natural frequencies. "auto": a density, or the points of the law as particles; it hands
-        over to characteristics when the spectrum is full, and to atoms once clusters have met.
+        "density": a series in Fourier modes or spherical harmonics up to `max_degree`.
+        "characteristics": up to `max_nodes` nodes that the flow moves, through the collapse of a
+        density. "particles": `tokens` points drawn with `seed` from an initial density, or the
+        points of the law; with diffusivity they need a `step`. "atoms": few points, for any time.
+        "labelled": densities of `labels` positions or frequencies, for masks and natural
+        frequencies. "auto": a density, or the points of the law as particles; it hands over to
+        characteristics when the spectrum is full, and to atoms once clusters have met.
     tolerance : float, optional
-        Relative and absolute, of a time step and of each representation; default: 1e-10, and 1e-4
+        Relative and absolute tolerance of time steps and representations; default: 1e-10, and 1e-4
         for characteristics on the sphere.
     max_degree : int, optional
-        Largest degree of a density; default: 4096 on the circle, 512 on the sphere, 1024
-        of axial ones.
+        Largest degree of a density; default: 4096 on the circle, 512 on the sphere, 1024 on
+        `Axial(d)`, or the kernel's degree if that is larger.
     max_nodes : int
         Largest number of nodes of characteristics.
     tokens : int, optional
-        Number of particles that are drawn from an initial density.
+        Number of particles to draw from an initial density.
     seed : int
-        Seed of that draw, and of the noise.
+        Seed of that draw and of the noise.
     step : float, optional
         Time step of noisy particles, in `unit`.
     labels : int, optional
-        Labels of labelled densities that are stored, default: 64; more are taken as the tolerance
-        needs them.
+        Number of stored labels, default: 64. The run takes more where the tolerance needs them.
     perturb : float, optional
-        Size of a random disturbance of the start, drawn with `seed`, such as 1e-12: it breaks the
-        symmetry of the start, which is kept exactly without it.
+        Size of a random disturbance of the start, drawn with `seed`, such as 1e-12. Without it the
+        run keeps the symmetry of the start exactly.
     observables : sequence or mapping, optional
-        Names of ours ("energy", "order_parameter", "clusters", "peaks", "resolution", "entropy",
+        Names to store: "energy", "order_parameter", "clusters", "peaks", "resolution", "entropy",
         "free_energy"; of tokens also "mean_cosine", "similarity", "effective_rank",
-        "attention_entropy", "attended_tokens", "attended_share", "renyi_centres"): these are
-        stored, and energy and clusters always. Or your own beside the default ones: a mapping of
-        names to functions f(measure), or functions, (name, function) and `observable(...)`; a list
-        that has names, too, stores what it has. Default: the first seven; of tokens on other
-        spheres and in R^d order parameter and mean cosine.
+        "attention_entropy", "attended_tokens", "attended_share", "renyi_centres". Energy and
+        clusters are always stored. Functions of your own are f(measure), (name, f),
+        `observable(...)` or a mapping of names to f. They join the default names, unless the list
+        contains names. Default: the first seven; for tokens on `Sphere(d)`, d > 3, and in R^d
+        energy, clusters, order parameter and mean cosine.
     fluctuations : int, optional
-        Degree of the moments whose fluctuations for N tokens the run stores at every saved time,
-        where they are resolved; see `fluctuations`, the function.
+        Degree up to which the run stores the fluctuations of moments for N tokens, at every saved
+        time that resolves them; see the function `fluctuations`.
     callback : callable (time, measure), optional
-        Called at every saved time, the time in `unit`.
+        Called at every saved time, with the time in `unit`.
     progress : bool, optional
-        Show a bar of the saved times; by default in notebooks.
+        Show a progress bar; by default in notebooks.
     output : path, optional
-        File (.h5) that is written on the way and whole at every moment, see `load`.
+        File (.h5) to write during the run; it is complete at every moment, see `load`.
     state : str
-        Which states the file of `output` keeps: "all", "last" or "none".
+        States that the file keeps: "all", "last" or "none".
     resume, overwrite : bool
-        Go on with a file that is there, or replace it. What it holds stays: a later `until` adds
-        times, an earlier one takes none away.
+        Continue an existing file, or replace it. A resumed file keeps its times: a later `until`
+        adds times, an earlier one removes none.
 
     Returns
     -------
@@ -157,15 +156,15 @@ def simulate(
     Raises
     ------
     TypeError, ValueError
-        If an argument is of another kind, out of range, or cannot act on this run.
+        If an argument has the wrong type, is out of range, or cannot act on this run.
     SimulationError
-        If the run cannot go on. `error.run` is the run so far, as it is of everything else that
-        ends a run early: an interrupt (`sys.last_value.run` in a notebook), an error of a callback.
+        If the run cannot go on. `error.run` is the run so far. An interrupt
+        (`sys.last_value.run` in a notebook) and an error of a callback carry it, too.
 
     Notes
     -----
-    The logger "meanfield" tells hand-overs and merges (INFO), and runs in which nothing can happen
-    (WARNING).
+    The logger "meanfield" reports hand-overs and merges (INFO), and runs in which nothing can
+    happen (WARNING).
 
     Examples
     --------
@@ -176,8 +175,8 @@ def simulate(
     >>> run.moments[-1, 3].real.round(9)
     np.float64(0.126185441)
 
-    Until one cluster is left, on a logarithmic scale of time, with an observable of one's own. The
-    start above is three-fold symmetric, and its three clusters stay for ever; this one is not:
+    Run until one cluster is left, with log-spaced times and an own observable. The start above has
+    a three-fold symmetry, so its three clusters stay for ever; this one has none:
 
     >>> law = mf.perturbed_uniform([[3, 0.1, 0.0], [1, 0.01, 0.5]])
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA, law)
@@ -218,7 +217,7 @@ def planned(
     state: str,
     **others: Any,
 ) -> tuple[Evolution, Record, FluctuationOptions | None]:
-    """Evolution of the arguments of `simulate`, where it is kept, and whether it is linearised."""
+    """Evolution, record and fluctuation options for the arguments of `simulate`."""
     problem = carried(problem, representation)
     times, scaled_step = timing(
         problem, until, save, unit=unit, spacing=spacing, first=first, step=step
@@ -266,22 +265,22 @@ def run(
     overwrite: bool = False,
     allow_code: bool = False,
 ) -> Run:
-    r"""Evolve what a run file says, with some of its keys as given here.
+    r"""Evolve the problem of a run file; arguments replace its keys.
 
     Parameters
     ----------
     path : path
         TOML file, as for `meanfield run`.
     problem, initial, representation, time : mapping, optional
-        Keys that win over the file's; an `initial` with a name replaces the law as a whole.
+        Keys that replace the file's; an `initial` with a name replaces the whole law.
     output : path, optional
         File to write during the run; None writes no file, whatever [output] path says.
     observables : sequence or mapping, optional
-        Names in place of the file's; functions of your own beside them, see `simulate`.
+        Names replace the file's; functions of your own are added, see `simulate`.
     callback, progress, resume, overwrite
         As for `simulate`.
     allow_code : bool
-        Whether the file may name Python outside of its folder.
+        Whether the file may name Python files outside its folder.
 
     Returns
     -------
@@ -290,7 +289,7 @@ def run(
     Raises
     ------
     ValueError
-        If the file is wrong: file, section, key, what is allowed.
+        If the file is wrong; the message names file, section, key and allowed values.
     SimulationError
         If the run cannot go on; see `simulate`.
 
@@ -389,7 +388,7 @@ def _run(
 
 
 def save_run(run: Run, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a run into a file at once, with the origin that it has; see `Run.save`."""
+    """Write a run and its provenance into a file; see `Run.save`."""
     from meanfield.runfile.output import check_path
     from meanfield.store.locks import replaced_at_once
     from meanfield.store.provenance import provenance
@@ -405,7 +404,7 @@ def save_run(run: Run, path: str | os.PathLike[str], *, overwrite: bool = False)
 
 
 def _warn_of_own_kernel(path: Path, section: Mapping[str, Any] | None) -> None:
-    """Log that the run file in a file names a kernel of the user's own, which it does not hold."""
+    """Warn that the stored run file names a user's kernel without its source file."""
     name = str((section or {}).get("attention", ""))
     if name and ":" not in name:
         what = "its run file cannot be run again, for it has only the name of the kernel"
@@ -425,7 +424,7 @@ def _collected(
         return assembled(evolution.problem, rows, facts | {"status": status})
 
     stream = evolve(evolution, ended=endings.append)
-    # Once for all saved times, unless functions of the user's own want more threads in between.
+    # One BLAS thread throughout, unless a user's function, called in between, may want more.
     alone = callback is None and not callable(evolution.stop)
     try:
         with one_blas_thread() if alone else nullcontext():
@@ -451,7 +450,7 @@ def _recorded(
     callback: Callback | None,
     progress: bool | None,
 ) -> Run:
-    """Run that a file keeps."""
+    """Run recorded into a file."""
     from meanfield.recording import recorded
     from meanfield.store.locks import OutputFile
     from meanfield.store.run_file import load
@@ -476,7 +475,7 @@ def _recorded(
 def _watched(
     stream: Iterable[Snapshot], evolution: Evolution, progress: bool | None
 ) -> Iterator[Snapshot]:
-    """Pass snapshots through; log what happened, and show how far it is."""
+    """Pass snapshots through; log their events and show progress."""
     length = evolution.unit_length
     if wants_bar(progress):
         stream = followed(
@@ -502,15 +501,15 @@ def _path(path: str | os.PathLike[str] | None) -> Path | None:
 
 
 def _attach(error: BaseException, so_far: Callable[[], Run]) -> None:
-    """Hand the run so far to whoever catches the error."""
-    # An error in telling of an error helps nobody: the file, or the memory, may be gone.
+    """Attach the run so far to an error, as `error.run`."""
+    # The file or the memory may be gone; a second error would hide the first.
     with suppress(Exception):
         error.run = so_far()  # type: ignore[attr-defined]
 
 
 @contextmanager
 def python_words() -> Iterator[None]:
-    """Errors about outputs in the words of a call, not of the command."""
+    """Translate errors about outputs: options of the command become arguments of a call."""
     try:
         yield
     except (OutputError, ConfigError) as error:

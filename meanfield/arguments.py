@@ -1,13 +1,13 @@
-"""Arguments of public functions: their kinds by annotation, and one-line errors.
+"""Checks of the arguments of public functions against their annotations, with one-line errors.
 
-`checked` reads the annotations of a function or of a dataclass, as run files do in `runfile.keys`,
-and looks at the arguments before anything else runs. A wrong kind is a TypeError, a wrong value a
-ValueError, each of one sentence: expected, received, remedy.
+`checked` reads the annotations of a function or a dataclass, as `runfile.keys` does for run files,
+and checks the arguments before anything else runs. A wrong type raises a TypeError, a wrong value a
+ValueError, each in one sentence: expected, received, remedy.
 
     simulate: until must be a number, got '1' (str).
 
-Numbers of NumPy become Python's, lists arrays where arrays are wanted. Whole floats are integers,
-for 1e4 tokens are as good as 10000; 10.5 is refused. The function checks combinations of values.
+Numbers of NumPy become Python's. Lists become arrays where arrays are expected. A whole float is
+accepted as an integer (1e4 tokens), 10.5 is not. The function checks combinations of values.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from meanfield.arrays import FloatArray, IntArray, ModalArray
 from meanfield.errors import nearest, one_line
 from meanfield.renamed import renamed
 
-# What is wanted where a class is: by its name, for this floor knows no other.
+# Class name -> words for errors. This module must not import the classes.
 _WORDS = {
     "Attention": "an attention, such as mf.Attention([mf.Head(score=[1, -1])], beta=4.0)",
     "Axes": "axes of matplotlib, such as Figure().subplots()",
@@ -67,7 +67,7 @@ _WORDS = {
     "UnimodalFrequencies": "a law of frequencies with a peak, such as mf.Gaussian(width=0.5)",
 }
 
-# What to write in place of a value, by the name of what is wanted and the type of the value.
+# Expected class -> type of the wrong value -> what to write instead.
 _REMEDIES = {
     "Executor": {"Client": "client.get_executor() makes one"},
     "Head": {
@@ -82,11 +82,11 @@ _REMEDIES = {
         "Measure": "points are mf.from_points(measure.points, measure.weights)",
     },
 }
-# Parameters that people write as functions of time.
+# Parameters that some classes accept as functions of time.
 _PARAMETERS = ("beta", "strength", "diffusivity")
 
-# Words and dtype kinds of each array type. NumPy spells these types differently in each release,
-# so they are compared, never taken apart.
+# Words and dtype kinds of each array type. The types are compared as a whole, because their parts
+# differ between releases of NumPy.
 _ARRAYS = {
     FloatArray: ("an array of real numbers", "fiu"),
     IntArray: ("an array of integers", "iu"),
@@ -99,14 +99,14 @@ _REPR.maxstring = _REPR.maxother = _REPR.maxlong = 60
 
 
 class Mismatch(TypeError):
-    """A value of another kind altogether: another member of a union may take it."""
+    """A value of another kind; another member of a union may accept it."""
 
 
 class Kind(NamedTuple):
     """Kind of an argument.
 
-    `take` returns the value as the function uses it, or raises `Mismatch` without words; TypeError
-    or ValueError with the rest of the sentence if it knows better what is wrong.
+    `take` returns the converted value. It raises `Mismatch` without a message, or a TypeError or
+    ValueError whose message completes the sentence.
     """
 
     words: str
@@ -115,7 +115,7 @@ class Kind(NamedTuple):
 
 
 def describe(value: object) -> str:
-    """A value in an error: short, on one line, with its type."""
+    """Short description of a value for an error: one line, with its type."""
     if value is None:
         return "None"
     if isinstance(value, type):
@@ -131,7 +131,7 @@ def describe(value: object) -> str:
 
 
 def one_of(value: str, choices: Iterable[str]) -> str:
-    """A name if it is known."""
+    """Return a name that is among the choices; ValueError otherwise."""
     names = tuple(choices)
     if value in names:
         return value
@@ -146,10 +146,10 @@ def _words(names: Sequence[str]) -> str:
 
 
 def kind_of(hint: Any) -> Kind:
-    """Kind that an annotation says."""
+    """Kind of an annotation."""
     if isinstance(hint, TypeVar) or hint is Any:
         return Kind("anything", lambda value: value)
-    if hint in (ArrayLike, ArrayLike | None):  # of what shape, the function knows
+    if hint in (ArrayLike, ArrayLike | None):  # the function checks the shape
         return Kind("a number or an array of them", lambda value: value)
     if hint in _ARRAYS:
         return _array(*_ARRAYS[hint])
@@ -199,7 +199,7 @@ def _integer(value: Any) -> int:
 
 
 def _function(value: Any) -> Any:
-    # A class would make an object of itself: it was written without its brackets.
+    # Calling a class would construct an object: the user forgot the brackets.
     if not callable(value) or isinstance(value, type):
         raise Mismatch
     return value
@@ -221,10 +221,10 @@ _SIMPLE = {
 
 
 def fits(value: Any, wanted: Any) -> bool:
-    """True if a value is of a class; of a protocol, if its class has the members."""
+    """True if a value is an instance of a class, or has the members of a protocol."""
     if not getattr(wanted, "_is_protocol", False):
         return isinstance(wanted, type | UnionType) and isinstance(value, wanted)
-    # By hand: isinstance would compute every property, and take classes for their objects.
+    # isinstance would compute every property, and accept a class in place of an object.
     if isinstance(value, type):
         return False
     kind: type = type(value)
@@ -233,7 +233,7 @@ def fits(value: Any, wanted: Any) -> bool:
 
 @lru_cache(maxsize=256)
 def _lacking(kind: type, protocol: type) -> frozenset[str]:
-    """Members of a protocol that objects of a class must have of their own."""
+    """Members of a protocol that a class lacks, so that its objects must have them."""
     return frozenset(name for name in _members(protocol) if not hasattr(kind, name))
 
 
@@ -266,14 +266,14 @@ def _items(value: Any) -> Sequence[Any]:
     if isinstance(value, str | bytes):
         raise Mismatch
     if isinstance(value, np.ndarray):
-        value = value.tolist()  # of a single number, that number
+        value = value.tolist()  # a number, if the array has no dimension
     if not isinstance(value, Sequence):
         raise Mismatch
     return value
 
 
 def _complaint(wrong: Exception, kind: Kind, value: Any, place: str, advice: str) -> Exception:
-    """Error of a value that its kind does not take; advice is on another kind."""
+    """Error for a value that its kind refuses; `advice` ends the sentence on a mismatch."""
     if isinstance(wrong, Mismatch):
         return TypeError(f"{place} must be {kind.words}, got {describe(value)}{advice}.")
     return (ValueError if isinstance(wrong, ValueError) else TypeError)(f"{place} {wrong}")
@@ -287,7 +287,7 @@ def _item(position: int, kind: Kind, value: Any) -> Any:
 
 
 def _worded(kind: Kind, words: str) -> Kind:
-    """A kind with words of its own, also for what is wrong inside."""
+    """A kind with other words, which replace those of errors inside."""
 
     def take(value: Any) -> Any:
         try:
@@ -330,7 +330,7 @@ def _tuple_of(kinds: list[Kind]) -> Kind:
 
 
 def _either(kinds: list[Kind]) -> Kind:
-    # None is always allowed to be left out: no need to say it where something else is meant.
+    # The words leave None out: a user who gives a wrong value wants something else.
     words = " or ".join(dict.fromkeys(kind.words for kind in kinds if kind.words != "None"))
 
     def take(value: Any) -> Any:
@@ -343,7 +343,7 @@ def _either(kinds: list[Kind]) -> Kind:
             except (TypeError, ValueError) as wrong:
                 if isinstance(closest, Mismatch):
                     closest = wrong
-                    if kind.words.startswith("'"):  # names, beside which others are allowed
+                    if kind.words.startswith("'"):  # names, but not the only allowed values
                         closest = type(wrong)(str(wrong).replace(kind.words, words, 1))
         raise closest
 
@@ -352,7 +352,7 @@ def _either(kinds: list[Kind]) -> Kind:
 
 
 def remedy(value: Any, kind: Kind, parameter: str = "") -> str:
-    """End of the sentence on a wrong value: what to write in its place, if that is clear."""
+    """End of the error message: what to write instead of a value, if that is clear."""
     if isinstance(value, FunctionType) and parameter in _PARAMETERS:
         return (
             "; functions of time are for mf.Attention, mf.Head, mf.exponential, mf.Flow and "
@@ -442,7 +442,7 @@ def at_most(most: float, **values: float) -> None:
 def checked(thing: _Checked) -> _Checked:
     """Check the arguments of a function, or the fields of a dataclass, by their annotations.
 
-    Parameters without an annotation, as `self`, are left alone.
+    Parameters without an annotation, such as `self`, are not checked.
 
     >>> import numpy as np
     >>> @checked
@@ -460,14 +460,14 @@ def checked(thing: _Checked) -> _Checked:
     if isinstance(thing, type):
         thing.__init__ = _guarded(thing.__init__, thing.__name__)  # type: ignore[misc]
         return thing
-    # Density.at, but for what is defined inside a function no more than its own name.
+    # "Density.at" for a method; the plain name for a function inside another one.
     return cast(_Checked, _guarded(thing, thing.__qualname__.rpartition("<locals>.")[2]))
 
 
 def checked_as(
     model: Callable[_Arguments, Any],
 ) -> Callable[[Callable[..., _Result]], Callable[_Arguments, _Result]]:
-    """Check the arguments of a function by the signature of a model, which it takes.
+    """Check the arguments of a function by the signature of another one, and take that signature.
 
     >>> def run(end: float, save: int = 61) -> str: ...
     >>> @checked_as(run)
@@ -507,7 +507,7 @@ def _guarded(
     }
     required = [each.name for each in named.values() if each.default is Parameter.empty]
 
-    @cache  # when first called: annotations may name what is defined later
+    @cache  # at the first call: annotations may name classes that are defined later
     def kinds() -> dict[str, Kind]:
         return _kinds_of(model, list(named))
 

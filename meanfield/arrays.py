@@ -10,11 +10,11 @@ FloatArray = npt.NDArray[np.float64]
 ComplexArray = npt.NDArray[np.complex128]
 IntArray = npt.NDArray[np.int64]
 ModalArray = npt.NDArray[Any]
-"""Coefficients of a field: complex, one-dimensional, packed as the manifold likes."""
+"""Coefficients of a field: complex, one-dimensional, in the packed layout of the manifold."""
 State = npt.NDArray[Any]
 """State vector of a representation, real or complex."""
 FixedArrays = dict[str, npt.NDArray[Any]]
-"""What a representation needs besides its state, by name."""
+"""Constant arrays of a representation besides its state, by name."""
 
 
 def value_of(item: Any) -> int:
@@ -23,7 +23,7 @@ def value_of(item: Any) -> int:
 
 
 def same_value(first: Any, second: object) -> bool:
-    """Equality of frozen dataclasses that may hold arrays: the same type, the same values.
+    """Equality of frozen dataclasses that may hold arrays, by type and values.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True, eq=False)
@@ -48,16 +48,12 @@ def _comparable(value: Any) -> Any:
 EPS = float(np.finfo(np.float64).eps)
 """Distance from 1 to the next double."""
 MOMENT_NOISE = 64 * EPS
-"""Moments are sums of unit terms over points; what is smaller than this is their rounding."""
+"""Rounding of moments, which are sums of unit terms over points."""
 
 
 class Axes(Protocol):
-    """Axes of matplotlib, which is imported when something is drawn."""
+    """Axes of matplotlib, which is imported only when something is drawn."""
 
-    def inset_axes(self, bounds: Any) -> Any:
-        """Axes within these."""
-        ...
+    def inset_axes(self, bounds: Any) -> Any: ...
 
-    def set_xlim(self, left: Any) -> Any:
-        """Ends of the horizontal axis."""
-        ...
+    def set_xlim(self, left: Any) -> Any: ...

@@ -1,7 +1,7 @@
 """Base of results, and the description of their arrays.
 
-Files, data sets and tables follow from the description: the fields of a result are `array(...)`,
-with their axes and units, or `attribute()`.
+The fields of a result are `array(...)`, with axes and units, or `attribute()`. Files, data sets and
+tables follow from this description.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ _CASTS: dict[Any, Callable[[Any], Any]] = {"float": float, "int": int, "str": st
 
 @dataclass(frozen=True)
 class Array:
-    """Array of a result in files and data sets; one with the name of its axis is its scale."""
+    """Array of a result in files and data sets; one with the name of its only axis is its scale."""
 
     axes: tuple[str, ...]
     name: str = ""  # by default that of its field
     unit: str = ""
-    # Real or complex numbers, integers, or true and false, stored as 1, 0.
+    # "f" real, "c" complex, "i" integer, "b" boolean, stored as 1 and 0.
     kind: Literal["f", "c", "i", "b"] = "f"
-    increasing: float | None = None  # files with other than increasing numbers from it are refused
-    distinct: bool = False  # files that have a number twice are refused
+    increasing: float | None = None  # readers demand increasing numbers from this one on
+    distinct: bool = False  # readers refuse equal numbers
     optional: bool = False  # files of earlier versions lack it
-    points: bool = False  # its last axis is that of vectors, and absent on the circle
+    points: bool = False  # its last axis holds vector components, and is absent on the circle
 
     def axes_of(self, dimensions: int) -> tuple[str, ...]:
-        """Axes of an array of so many dimensions."""
+        """Axes of an array with this number of dimensions."""
         return self.axes[:-1] if self.points and dimensions < len(self.axes) else self.axes
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Table of a report as plain data; without a header its rows are names and values."""
+    """Table of a report as plain data; without a header its rows are (name, value)."""
 
     header: tuple[str, ...]
     rows: list[Any]
-    above: str = ""  # lines above and below it
+    above: str = ""  # lines above and below the table
     below: str = ""
 
 
 def array(axes: str, name: str = "", **options: Any) -> Any:
     """Field of a result that holds an array, see `Array`; `default` makes the argument optional.
 
-    init=False is for arrays that follow from others: files have them for other readers.
+    init=False marks arrays that follow from others; files store them for other programs.
     """
     names = ("init", "default", "default_factory")
     own = {key: value for key, value in options.items() if key not in names}
@@ -69,13 +69,13 @@ def array(axes: str, name: str = "", **options: Any) -> Any:
 
 
 def attribute(default: Any = MISSING) -> Any:
-    """Field of a result that is a number or a text, and an attribute of its files."""
+    """Field of a result that its files store as an attribute: a number or a text."""
     return field(default=default, metadata={"attribute": True})
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Attributes that describe the problem of a result; missing ones have defaults.
+    """Typed attributes that describe the problem of a result; missing ones have defaults.
 
     >>> Facts.of({"beta": 2, "normalized": True, "platform": "Linux"}).normalization
     'softmax'
@@ -85,8 +85,8 @@ class Facts:
     status: str = COMPLETED
     manifold: str = ""
     kernel: str = ""
-    heads: int = 0  # 0 of a kernel
-    beta: float = 0.0  # the largest beta |B|_2 of heads
+    heads: int = 0  # 0 for a kernel
+    beta: float = 0.0  # for heads the largest beta |B|_2
     normalization: str = ""
     normalized: bool = False
     strength: float = 1.0
@@ -94,7 +94,7 @@ class Facts:
     paper_time_factor: float = 1.0
     growth_rate_max: float = 0.0  # scaled time; NaN where it has no closed form
     initial: str = ""
-    # Parts beside attention, in words; empty for none.
+    # Other parts of the problem, in words; empty where they are absent.
     mask: str = ""
     terms: str = ""
     functions: str = ""
@@ -107,7 +107,7 @@ class Facts:
 
     @classmethod
     def of(cls, attributes: Mapping[str, Any]) -> Self:
-        """Facts among attributes; files before Sinkhorn's normalization say `normalized` alone."""
+        """Facts among attributes; old files have only `normalized`, without `normalization`."""
         names = [each for each in fields(cls) if each.name in attributes]
         values = {each.name: _CASTS[each.type](attributes[each.name]) for each in names}
         if "normalized" in values:
@@ -116,24 +116,23 @@ class Facts:
 
 
 def grid_columns(axes: Mapping[str, Any], **values: Any) -> dict[str, Any]:
-    """Columns of arrays over some axes: a row an entry, the last axis changing first."""
+    """Columns of arrays over the given axes: one row per entry, the last axis varies fastest."""
     grids = np.meshgrid(*axes.values(), indexing="ij")
     named = dict(zip(axes, grids, strict=True)) | values
     return {name: np.ravel(column) for name, column in named.items()}
 
 
 class ResultBase:
-    """Base of results: `print` and notebooks show their report."""
+    """Base of results; `print` and notebooks show their report."""
 
     attributes: dict[str, Any]
 
     @property
     def facts(self) -> Facts:
-        """Typed attributes of the run."""
         return Facts.of(self.attributes)
 
     def report(self) -> Report:
-        """Report, as commands show it: `.text()`, `.html()`, `.json()`, `.csv()`, `.markdown()`."""
+        """Report as commands print it: `.text()`, `.html()`, `.json()`, `.csv()`, `.markdown()`."""
         report: Report = VIEWS[f"{type(self).__name__}.report"](self)
         return report
 
@@ -146,11 +145,11 @@ class ResultBase:
 
 
 class StudyResult(ResultBase):
-    """Base of results with a file of their own: file, data set and table from one description.
+    """Base of results with a file: file, data set and table follow from one description.
 
-    Subclasses are dataclasses with a field `attributes`, and may say in class variables:
+    Subclasses are dataclasses with a field `attributes`. Their class variables are:
 
-    - kind, version: of their files, which have the attribute KIND_format_version.
+    - kind, version: files have the attribute KIND_format_version = version.
     - derived: properties that are arrays.
     - stored_as: attribute of files -> property or attribute of the result, where names differ.
     - required: further attributes that a file must have.
@@ -172,7 +171,7 @@ class StudyResult(ResultBase):
 
     @classmethod
     def described_facts(cls) -> dict[str, str]:
-        """Attributes of files, each with the attribute of the result that it is."""
+        """Attribute of files -> attribute of the result."""
         names = [each.name for each in fields(cls) if "attribute" in each.metadata]  # type: ignore[arg-type]
         return {name: name for name in names} | {**cls.stored_as}
 
@@ -187,11 +186,11 @@ class StudyResult(ResultBase):
 
     @classmethod
     def check_values(cls, values: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
-        """Refuse arrays of a file that no result holds, by a ValueError."""
+        """Raise a ValueError for arrays that no result can have."""
 
     @classmethod
     def restored(cls, values: Mapping[str, Any], attributes: dict[str, Any]) -> Self:
-        """Result of arrays and attributes as files have them."""
+        """Result from the arrays and attributes of a file."""
         described, arguments = cls.described(), dict[str, Any]()
         for each in fields(cls):  # type: ignore[arg-type]
             if each.name in described and each.init and described[each.name].name in values:
@@ -202,33 +201,33 @@ class StudyResult(ResultBase):
 
     @staticmethod
     def stored_problem(attributes: Mapping[str, Any]) -> Any:
-        """Problem of a result of one problem, as `save` keeps it, without its initial law."""
+        """Problem that `save` stored with the result, without its initial law."""
         return VIEWS["StudyResult.problem"](attributes)
 
     @property
     def runs(self) -> int:
-        """Runs of each size, made or not: the length of the second axis of its arrays."""
+        """Number of runs of each size, including missing ones: length of the second axis."""
         axes = {name: one.axes for name, one in self.described().items()}
         chosen = next(name for name, named in axes.items() if {*named[1:2]} & _RUN_AXES)
         return int(getattr(self, chosen).shape[1])
 
     def parts(self) -> list[Rows | str]:
-        """Tables and lines of its report, where no other is registered."""
+        """Tables and lines of the report, unless `names.MAKERS` has another one."""
         return [repr(self)]
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Columns of `table`: arrays of equal length."""
+        """Columns of `table`, arrays of equal length."""
         return {}
 
     def table(self) -> Any:
-        """Numbers as a pandas.DataFrame, without pandas a dict of arrays."""
+        """Columns as a pandas.DataFrame; without pandas a dict of arrays."""
         return data_frame(self.columns)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write it into a file (.h5) at once; `mf.load` reads it.
+        """Write the result into a file (.h5); `mf.load` reads it.
 
-        ValueError if the file exists and `overwrite` is not given, or cannot be written.
+        ValueError if the file exists and `overwrite` is false, or cannot be written.
         """
         VIEWS["StudyResult.save"](self, path, overwrite=overwrite)
 
@@ -243,7 +242,7 @@ _OPTIONS = "A title instead of its own, and matplotlib's size in inches and dots
 
 
 def plot_method(wanted: str, shows: str, *, on_axes: bool = True) -> Callable[..., Figure]:
-    """Method of a result, to be named `plot`, that calls VIEWS[wanted] and shows what `shows` says.
+    """Method `plot` of a result, which calls VIEWS[wanted]; `shows` begins its docstring.
 
     >>> print(plot_method("Replay.plot", "Figure of layers.", on_axes=False).__doc__)
     Figure of layers.
@@ -277,7 +276,7 @@ def plot_method(wanted: str, shows: str, *, on_axes: bool = True) -> Callable[..
 
 
 def data_frame(columns: Mapping[str, Any]) -> Any:
-    """DataFrame of equally long columns where pandas is installed, else a dict of them."""
+    """pandas.DataFrame of equally long columns; without pandas a dict."""
     try:
         from pandas import DataFrame
     except ImportError:

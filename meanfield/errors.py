@@ -1,4 +1,4 @@
-"""Errors: a run that cannot go on, and errors as one line."""
+"""Errors of runs, and helpers for messages of one line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from meanfield.renamed import RENAMED
 
-# Other words for what has a name here.
+# Words that users may try -> our names.
 _OTHER_WORDS = {
     "s1": "circle",
     "s^1": "circle",
@@ -31,7 +31,7 @@ _MOST_ENTRIES = 8
 
 
 class Final(str):
-    """A reason that neither shorter steps nor more degrees can mend."""
+    """Reason of a failure that neither shorter steps nor more degrees can mend."""
 
 
 class SimulationError(RuntimeError):
@@ -44,9 +44,9 @@ class SimulationError(RuntimeError):
     step : int
         Accepted steps until then.
     reason : str
-        What happened and what to do, one line.
+        One line: what happened and what to do.
     evaluations : int
-        Right-hand sides that the run computed, if it counted them.
+        Right-hand sides that the run computed; 0 where nothing counts them.
     """
 
     evaluations: int = 0
@@ -60,16 +60,15 @@ class SimulationError(RuntimeError):
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Which of some names was meant, if one is near; case does not count.
+    """Name that is nearest to a mistyped one, ignoring case; None if none is near.
 
     >>> nearest("tolerence", ["max_degree", "tolerance"]), nearest("folder", ["output", "over"])
     ('tolerance', 'output')
     """
-    # Only errors need it.
     from difflib import get_close_matches
 
     by_case = {each.lower(): each for each in names}
-    # A slip of the pen is short.
+    # Bounds the time for a long text.
     word = name[:_LONGEST_SLIP].lower()
     other = _OTHER_WORDS.get(word)
     if other in by_case.values():
@@ -79,7 +78,7 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 def list_names(name: object, names: Iterable[str]) -> str:
-    """End of the sentence on a name that is not known: which was meant, and all that are.
+    """Hint for an unknown name: the nearest known one, then all of them.
 
     >>> list_names("Circle", ["sphere", "circle"]), list_names(3, ["sphere", "circle"])
     ('Did you mean circle? Known: circle, sphere.', 'Known: circle, sphere.')
@@ -91,7 +90,7 @@ def list_names(name: object, names: Iterable[str]) -> str:
 
 
 def short_list(numbers: Sequence[float]) -> str:
-    """Return numbers for a message, the first of many alone.
+    """Numbers for a message; of more than eight only the first three.
 
     >>> short_list([1.0, 2.0]), short_list([0.0] * 128)
     ('[1.0, 2.0]', '[0.0, 0.0, 0.0, ...]')
@@ -102,7 +101,7 @@ def short_list(numbers: Sequence[float]) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Text as one line of printable characters; others as TOML would write them.
+    r"""Text as one line; characters that cannot be printed become escapes.
 
     >>> print(one_line("two\n  lines, \x1b[31mred"))
     two lines, \x1b[31mred

@@ -1,4 +1,4 @@
-"""Events between saved times: hand-overs, atoms that meet, notes."""
+"""Events between saved times: hand-overs, new and merging clusters, notes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Event:
     time : float
         Scaled time.
     kind : str
-        "hand-over" (to another representation), "cluster" (a cluster is followed as atoms from here
+        "hand-over" (to another representation), "cluster" (atoms represent a cluster from here
         on), "merge" (two clusters have met: their gap fell below 0.25 beta^{-1/2}), "note".
     text : str
         One line for the reader.
     clusters : (int, int)
-        Numbers of the clusters concerned, else -1: the new cluster, or, in a merge, one original
-        cluster within each of the two.
+        Number of the new cluster, or in a merge of one original cluster within each of the two;
+        else -1.
     mass : (float, float)
         Their masses; in a merge just before it.
     """
@@ -34,12 +34,12 @@ class Event:
 
 
 def hand_over(time: float, old: str, new: str, reason: str) -> Event:
-    """Event of one representation taking over from another."""
+    """Event of a change of representation."""
     return Event(time, "hand-over", f"{old} -> {new}: {reason}")
 
 
 def successor(event: Event) -> str:
-    """Name of the representation that took over.
+    """Name of the new representation in a hand-over.
 
     >>> successor(hand_over(3.0, "density", "characteristics", "spectral tail 1e-10"))
     'characteristics'

@@ -1,17 +1,16 @@
-"""Files that are whole at every instant: all output goes through this module.
+"""Output files that are complete at every instant: all output goes through this module.
 
-A new version is written to a file of its own beside the old one, flushed to the disk and then
-renamed onto it. A reader, or a killed process, meets either the old version or the new one. The
+A new version is written to a temporary file beside the old one, flushed to the disk and renamed
+onto it. A reader, or a killed process, leaves or finds either the old version or the new one. The
 folder is flushed, too, so that a power cut does not restore the old one.
 
-Temporary names, `.NAME.meanfield-DIGITS`, are random and never exist before: nothing is
-overwritten through them. Only regular files are replaced.
+Temporary names, `.NAME.meanfield-DIGITS`, are random and do not exist before, so they overwrite
+nothing. Only regular files are replaced.
 
-Signals wait while an exception would do harm: inside a write, an import or the compiler.
-
-An exception out of nowhere would tear a write in two. In an import or the compiler it would become
-another error, or leave a lock closed for ever. A signal waits for the end of the outermost
-block `uninterrupted`, or until an alarm finds the main thread outside imports and compiler.
+Signals wait while their exception would do harm. It would leave a write incomplete; in an import or
+the compiler it would become another error, or leave a lock closed for ever. So a signal waits for
+the end of the outermost block `uninterrupted`, or until an alarm finds the main thread outside
+imports and compiler.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from types import FrameType
 from typing import Any
 
 NOT_WRITTEN = "cannot be written"
-"""Words of every error that the disk is the reason of."""
+"""Part of every message on a write that failed."""
 
 
 class OutputError(ValueError):
@@ -37,20 +36,17 @@ class OutputError(ValueError):
 
 
 def replace_bytes(path: Path, content: bytes) -> None:
-    """Write a file at once: a figure, a text."""
+    """Replace a file by the given content."""
     with uninterrupted(), replacing(path) as partial:
         partial.write_bytes(content)
 
 
 @contextmanager
 def replacing(path: Path, check: Callable[[], None] = lambda: None) -> Iterator[Path]:
-    """Place for the new version of a file, which takes the old one's place after the block.
+    """Yield an empty temporary file, which replaces a file after the block.
 
-    path: the file. A link stays a link: what it points to is replaced.
-    check: called before the block and again before the old version is replaced; raises if it must
-    not be.
-
-    Yields an empty file with a random name.
+    path: the file. A link stays a link: its target is replaced.
+    check: called before the block and before the replacement; raises to prevent it.
     """
     # A link to itself has no target: os.path.realpath leaves it, where Path.resolve would raise.
     target = Path(os.path.realpath(path))
@@ -64,11 +60,11 @@ def replacing(path: Path, check: Callable[[], None] = lambda: None) -> Iterator[
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
         created = True
         yield partial
-        # In this order: a name would reach the disk before what it names.
+        # Content first: otherwise the new name could reach the disk before it.
         _synchronize(partial, os.O_RDWR)
         check()
         os.replace(partial, target)
-        # What could be written is in its place, also where folders cannot be flushed.
+        # Some systems cannot flush folders; the file is in its place all the same.
         with suppress(OSError):
             _synchronize(target.parent, os.O_RDONLY)
     except OSError as error:
@@ -80,15 +76,12 @@ def replacing(path: Path, check: Callable[[], None] = lambda: None) -> Iterator[
 
 
 def companion(target: Path, what: str) -> Path:
-    """File of ours that lies beside another while that is written."""
+    """Temporary file or lock beside a file that is being written."""
     return target.with_name(f".{target.name}.meanfield-{what}")
 
 
 def clear_away(target: Path) -> None:
-    """Remove what a writer of this file that was killed has left beside it.
-
-    Only for whoever holds the right to write it.
-    """
+    """Remove temporary files that a killed writer left; the caller must hold the lock."""
     name = re.compile(re.escape(companion(target, "").name) + "[0-9a-f]{16}")
     with suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
@@ -98,7 +91,7 @@ def clear_away(target: Path) -> None:
 
 
 def not_written(path: object, reason: str) -> str:
-    """Why a file could not be replaced; part of a status, if a later try succeeds."""
+    """Message on a file that could not be replaced; a later status may contain it."""
     return f"{path} {NOT_WRITTEN}: {reason}."
 
 
@@ -129,36 +122,36 @@ def stopping_signals() -> list[signal.Signals]:
 
 
 def when_safe(action: Callable[[], object], frame: FrameType | None) -> None:
-    """Call an action that may raise: now, or when no exception does harm."""
+    """Call an action that may raise: now, or as soon as an exception does no harm."""
     _waiting.append(action)
     look_again(0, frame)
 
 
 def soon(action: Callable[[], object]) -> None:
-    """Call an action that may raise, not now but when no exception does harm."""
+    """Call an action that may raise after a short delay, once an exception does no harm."""
     _waiting.append(action)
     _set_alarm(_AGAIN_SECONDS)
 
 
 def look_again(number: int, frame: FrameType | None) -> None:
-    """Call the actions that wait, if nothing delicate is half done: the handler of SIGALRM."""
+    """Handler of SIGALRM: call the waiting actions, unless an exception would do harm now."""
     if _blocks or not _waiting:
         return
     if _is_delicate(frame) and _set_alarm(_AGAIN_SECONDS):
         return
-    with ExitStack() as stack:  # calls all of them, whatever one raises
+    with ExitStack() as stack:  # calls all of them, even if one raises
         while _waiting:
             stack.callback(_waiting.pop())
 
 
 def forget() -> None:
-    """Drop the actions that wait."""
+    """Drop the waiting actions."""
     _waiting.clear()
     _set_alarm(0.0)
 
 
 def _set_alarm(seconds: float) -> bool:
-    """Send SIGALRM after some seconds, 0 never; false where `look_again` is not its handler."""
+    """Send SIGALRM after some seconds (0: never); False where `look_again` is not its handler."""
     if not hasattr(signal, "setitimer") or signal.getsignal(signal.SIGALRM) is not look_again:
         return False
     signal.setitimer(signal.ITIMER_REAL, seconds)

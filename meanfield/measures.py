@@ -1,8 +1,6 @@
 """Measures on a manifold: weighted points and densities.
 
-`Measure` is the common currency of distances, observables and figures; `Density` is an
-absolutely continuous measure given by its coefficients. Both are values: nothing here
-moves them.
+Distances, observables and figures take either. Both are immutable.
 """
 
 from __future__ import annotations
@@ -29,12 +27,12 @@ from meanfield.terms.kernels.exponential import exponential
 from meanfield.terms.kernels.kernel import LARGEST_DEGREE
 
 MOST_TOKENS = 10**10
-"""Largest number of tokens of a run: coordinates take 80 GB."""
+"""Largest number of tokens of a run; their angles take 80 GB."""
 
 _WEIGHT_SUM_TOLERANCE = 1e-9
 # Degree times width at which heat has died out, e^{-37} = 1e-16.
 _NEGLIGIBLE = 8.6
-# A density may be negative by the rounding of its series, which a high peak leaves everywhere.
+# A density may be negative by the rounding of its series, which grows with the highest peak.
 _NEGATIVE_TOLERANCE = 1e-10
 _ROUNDING_OF_PEAK = 1e-13
 
@@ -43,7 +41,7 @@ Component = tuple[float, Any, float]
 
 
 def plot_method(wanted: str) -> Callable[..., Any]:
-    """Method `plot` of a class of measures, by its name among `VIEWS`."""
+    """Method `plot` of a class of measures, which calls VIEWS[wanted]."""
 
     def plot(
         self: Any,
@@ -56,8 +54,8 @@ def plot_method(wanted: str) -> Callable[..., Any]:
     ) -> Any:
         """Figure of the measure: its density, smoothed over an angle if `width` is given.
 
-        Points on the circle are a histogram, a few of them their masses; on the sphere dots over
-        a smoothed density. Other options as for `Run.plot`.
+        Points on the circle become a histogram, up to 60 of them bars of mass; on the sphere dots
+        over a smoothed density. Other options as for `Run.plot`.
         """
         draw = VIEWS[wanted]
         return draw(self, width=width, ax=ax, title=title, figsize=figsize, dpi=dpi)
@@ -74,19 +72,19 @@ class Measure:
     Attributes
     ----------
     manifold : Manifold
-        Where the points live.
-    points : ndarray, shape (n,) on the circle, (n, 3) on the sphere
-        Angles in radians, or unit vectors.
+        Circle, sphere or R^d.
+    points : ndarray, shape (n,) on the circle, (n, d) elsewhere
+        Angles in radians, unit vectors, or vectors of R^d.
     weights : ndarray, shape (n,), or None
-        Non-negative, summing to 1 within 1e-9 and then normalised; None means 1/n each.
+        Non-negative, with sum 1 within 1e-9, then normalised; None means 1/n each.
     cell_order : int
-        Of the quadrature nodes of characteristics, which stand for a density: nodes along
-        each direction of a label cell, cell by cell. 0 for points that are nothing else.
+        Nodes along each direction of a label cell, cell by cell, if the points are quadrature
+        nodes of characteristics, which represent a density. 0 for plain points.
 
     Raises
     ------
     ValueError
-        If a point is not finite, points are missing, or the weights are no probability weights.
+        If there is no point, a point is not finite, or the weights are not probabilities.
 
     Examples
     --------
@@ -108,13 +106,13 @@ class Measure:
 
     @property
     def mass(self) -> FloatArray:
-        """Weight of every point, shape (n,), also when they are equal."""
+        """Weight of every point, shape (n,), also where `weights` is None."""
         n = len(self.points)
         return np.full(n, 1.0 / n) if self.weights is None else self.weights
 
     @cached_property
     def cells(self) -> PanelImages | RectangleImages:
-        """Images of the label cells of characteristics; points that are nothing else have none."""
+        """Images of the label cells of characteristics; ValueError for plain points."""
         if not self.cell_order:
             raise ValueError(
                 f"{len(self.points)} points have no density. Give width=, the angle in radians "
@@ -126,11 +124,10 @@ class Measure:
     def __call__(self, points: ArrayLike, *, width: float | None = None) -> FloatArray:
         """Density relative to uniform: of characteristics, or smoothed over an angle.
 
-        points (...) on the circle, (..., 3): angles in radians, or vectors; width: of the heat
-        kernel, see `smoothed`; points that are nothing else need one, for a sum of Dirac measures
-        has no density.
+        points: angles in radians (...), or vectors (..., d). width: see `smoothed`; plain points
+        need it, because a sum of Dirac measures has no density.
 
-        Returns (...): NaN on the sphere where no cell resolves a place.
+        Returns values (...); NaN on the sphere where no cell resolves a place.
 
         Examples
         --------
@@ -145,15 +142,15 @@ class Measure:
 
     @checked
     def smoothed(self, width: float) -> Density:
-        """Density after heat has spread over an angle: multipliers e^{-l (l + d - 2) width^2 / 2}.
+        """Density after the heat flow, with multipliers e^{-l (l + d - 2) width^2 / 2}.
 
-        On the circle each point becomes a normal distribution of that standard deviation, wrapped;
-        on the sphere about the same along each direction. Exact to rounding of the largest value.
+        On the circle each point becomes a wrapped normal distribution of standard deviation width;
+        on the sphere about the same along each direction. Error: rounding of the largest value.
 
         Raises
         ------
         ValueError
-            If the width is not positive, or so small that it needs too many degrees.
+            If the width is not positive, or needs too many degrees.
         """
         decay = _heat(self.manifold, width)
         return Density(self.manifold, self.manifold.convolve(decay, self.moments(len(decay) - 1)))
@@ -184,8 +181,8 @@ class Measure:
 class Density:
     """Density f = sum_l f_l Y_l relative to the uniform probability measure.
 
-    Because the bases are orthonormal with respect to that measure, the coefficients are
-    the moments int conj(Y_l) dmu, and the one of degree 0 is the mass, 1.
+    The basis is orthonormal in that measure, so the coefficients are the moments int conj(Y_l) dmu,
+    and the one of degree 0 is the mass, 1.
 
     Attributes
     ----------
@@ -193,11 +190,10 @@ class Density:
     coefficients : ndarray
         Circle: complex (K + 1,), c_k = int e^{-ik theta} dmu, so that
         f(theta) = Re[c_0 + 2 sum_{k >= 1} c_k e^{ik theta}]. Sphere: real (2, L + 1, L + 1) in
-        pyshtools' layout, or a pyshtools.SHCoeffs, kept packed: complex ((L + 1)(L + 2) / 2,), of
-        which `manifold.unpacked` makes pyshtools' layout again.
+        pyshtools' layout, or a pyshtools.SHCoeffs; stored packed, complex ((L + 1)(L + 2) / 2,),
+        and `manifold.unpacked` restores the layout. Axial: moments int P_l dmu, real (L + 1,).
     components : tuple of (weight, centre, concentration)
-        Von Mises-Fisher densities of which it is known to be a mixture, for tokens that are
-        drawn from it; none by default.
+        Von Mises-Fisher densities whose mixture it is, if known; tokens are drawn from them.
 
     Raises
     ------
@@ -226,7 +222,7 @@ class Density:
 
     @checked
     def __call__(self, points: ArrayLike, *, width: float | None = None) -> FloatArray:
-        """Values at points (...) or (..., 3), see `at`; smoothed if a width is given.
+        """Values at points (...) or (..., d); smoothed if a width is given.
 
         Examples
         --------
@@ -239,7 +235,7 @@ class Density:
 
     @checked
     def smoothed(self, width: float) -> Density:
-        """Density after heat has spread over an angle, as `Measure.smoothed`."""
+        """Density after the heat flow, as in `Measure.smoothed`."""
         decay = _heat(self.manifold, width, self.max_degree)
         moments = self.moments(len(decay) - 1)
         return Density(self.manifold, self.manifold.convolve(decay, moments))
@@ -251,9 +247,10 @@ class Density:
 
     @checked
     def at(self, points: FloatArray) -> FloatArray:
-        """Values at points: of a known mixture to relative accuracy, however small they are.
+        """Values at points (n,) or (n, d).
 
-        Those of a series have an absolute error, rounding of the largest value.
+        A known mixture has relative accuracy. A series has an absolute error, the rounding of the
+        largest value.
         """
         space = self.manifold
         if not self.components:
@@ -283,25 +280,25 @@ class Density:
 @checked
 @dataclass(frozen=True, eq=False)
 class LabelledDensity(Density):
-    """Densities with labels, and what they are together: f = sum_j w_j f_j.
+    """Densities f_j with labels, and their mean f = sum_j w_j f_j.
 
-    Whatever takes a density takes the mean over labels.
+    Functions that take a `Density` use the mean.
 
     Attributes
     ----------
     manifold, coefficients
-        As in `Density`; the coefficients of the mean.
+        As in `Density`; the coefficients are those of the mean.
     parts : ndarray, shape (M, ...)
         Coefficients of the density of each label, packed.
     labels, label_weights : ndarray, shape (M,)
-        Positions in (0, 1], or frequencies; weights add up to 1.
+        Positions in (0, 1) or frequencies, and their weights of sum 1.
     label_name : str
         "position" or "frequency".
 
     Raises
     ------
     ValueError
-        If there are not as many labels and weights as parts, or a part is no density.
+        If the numbers of parts, labels and weights differ, or a part is not finite of mass 1.
 
     Examples
     --------
@@ -336,7 +333,7 @@ class LabelledDensity(Density):
     def of(
         cls, manifold: Manifold, parts: ModalArray, labels: Labels, time: float = 0.0
     ) -> LabelledDensity:
-        """Mean density over all labels at a time, and the densities of those that are stored."""
+        """Mean density over all labels at a time, with the densities of the stored labels."""
         mean = labels.mean(parts, time)
         mean[0] = 1.0
         stored, weights = labels.stored, labels.stored_weights
@@ -357,7 +354,7 @@ class LabelledDensity(Density):
 
     @checked
     def part(self, index: int) -> Density:
-        """Density of one label, by its index; negative ones count from the end."""
+        """Density of one label; a negative index counts from the end."""
         return Density(self.manifold, self.parts[index])
 
     def __repr__(self) -> str:
@@ -374,7 +371,7 @@ def _check_degree(max_degree: int) -> None:
 
 
 def shared_manifold(first: Measure | Density, second: Measure | Density) -> Manifold:
-    """Manifold on which both of two measures live."""
+    """Common manifold of two measures; ValueError if they differ."""
     if first.manifold.name != second.manifold.name:
         raise ValueError(
             f"first lives on the {first.manifold.name}, second on the {second.manifold.name}: "
@@ -400,7 +397,7 @@ def _at_places(
 
 
 def _heat(space: Manifold, width: float, most: int | None = None) -> FloatArray:
-    """Multipliers of the heat kernel of an angular width, up to `most` or to what is negligible."""
+    """Multipliers of the heat kernel of a width, up to degree `most` or until negligible."""
     if not space.has_series:
         raise ValueError(f"tokens on {space} have no density, smoothed or not: leave out width.")
     # e^{-l^2 width^2 / 2} = 1e-16 at l = 8.6 / width.
@@ -429,13 +426,13 @@ def _checked_weights(weights: FloatArray, count: int) -> FloatArray:
 
 
 def checked_positive(density: Density, remedy: str = "Reduce the amplitudes") -> Density:
-    """Return the density itself, or say where and how much it is negative, and the remedy."""
+    """Return a density that is nowhere negative; ValueError with place, value and remedy."""
     positive_bound(density, remedy)
     return density
 
 
 def positive_bound(density: Density, remedy: str) -> float:
-    """Bound above all values of a density, after the lowest was looked at."""
+    """Upper bound of a density; ValueError if the density is negative."""
     from meanfield.spaces.extremes import extremes
 
     lowest, where, bound = extremes(density.manifold, density.coefficients)

@@ -1,4 +1,4 @@
-"""Public names with their modules, and the makers of figures and reports: loaded at first use."""
+"""Modules of public names, and functions behind methods of results; all are imported on demand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, cast
 _PACKAGE = __name__.partition(".")[0]
 
 HOMES: dict[str, str] = {}
-"""Public name -> its module, as `__init__.pyi` imports it."""
+"""Public name -> its module, read from `__init__.pyi`."""
 
 _stub = cast(bytes, get_data(_PACKAGE, "__init__.pyi"))  # also inside an archive
 for _line in _stub.decode().split("\nfrom meanfield.")[1:]:
@@ -34,16 +34,16 @@ RESULT_KINDS = {
 """Kind of a study file -> the public name of its result."""
 
 TOPICS = ("certificates", "finite", "papers", "stationary", "transport")
-"""Packages that `meanfield` offers as they are: `mf.papers.hardmax`."""
+"""Packages that are attributes of `meanfield`: `mf.papers.hardmax`."""
 
 
 def public(name: str) -> Any:
-    """Public object of that name, whose module is loaded now."""
+    """Import the module of a public name and return the object."""
     return getattr(import_module(f"{_PACKAGE}.{HOMES[name]}"), name)
 
 
 def lazy_package(package: str, path: list[str]) -> tuple[Callable[..., Any], ...]:
-    """`__getattr__` and `__dir__` of a package: its modules, then the public names in them."""
+    """`__getattr__` and `__dir__` of a package, for its modules and the public names in them."""
     topic = package.partition(".")[2]
     modules = {each.name for each in iter_modules(path)}
     homes = {name: home for name, home in HOMES.items() if home.startswith(f"{topic}.")}
@@ -58,7 +58,7 @@ def lazy_package(package: str, path: list[str]) -> tuple[Callable[..., Any], ...
     return find, lambda: sorted(modules | homes.keys())
 
 
-# What results ask for, and the function that makes it, as module:name.
+# Method of a result -> the function that implements it, as module:name.
 MAKERS = {
     "BifurcationDiagram.plot": "figures.draw.bifurcation:diagram_figure",
     "BifurcationDiagram.report": "results.theory_reports:bifurcation_report",
@@ -108,14 +108,14 @@ MAKERS = {
     "Sweep.to_xarray": "results.dataset:sweep_to_xarray",
     "TokenLimit.plot": "figures.draw.replay:token_limit_figure",
 }
-# A study with a file has its figure in the file of its kind, and a report of its own tables.
+# Defaults for results with a file: a figure in the module of their kind, and a report of `parts`.
 for _kind, _name in RESULT_KINDS.items():
     MAKERS.setdefault(f"{_name}.plot", f"figures.draw.{_kind}:{_kind}_figure")
     MAKERS.setdefault(f"{_name}.report", "results.study_reports:described_report")
 
 
 def _maker(place: str) -> Callable[..., Any]:
-    """Return the function of that place, loaded when it is called."""
+    """Function at module:name, imported when it is called."""
     module, name = place.split(":")
     return lambda *arguments, **options: getattr(import_module(f"{_PACKAGE}.{module}"), name)(
         *arguments, **options
@@ -123,4 +123,4 @@ def _maker(place: str) -> Callable[..., Any]:
 
 
 VIEWS = {wanted: _maker(place) for wanted, place in MAKERS.items()}
-"""Class and method of a result -> what makes it, a function of the result and of the arguments."""
+"""Method of a result -> its function, which takes the result and the arguments."""

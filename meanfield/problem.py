@@ -1,9 +1,9 @@
-"""The problem: manifold + kernel + flow, and the measure it starts from. Read this first.
+"""The problem: manifold, kernel, flow and initial law. Read this first.
 
     velocity   v(x) = strength * grad (W * mu)(x) / Z(x),   Z = 1 or a * mu
     equation   d_t f = -div(f v) + diffusivity * Laplacian f
 
-With matrices v is what `attention` says. Time is scaled time: the exponential kernel is
+`terms.attention` has v with matrices. Time is scaled time: the exponential kernel is
 a(s) = exp(beta s - |beta|), largest value 1.
 """
 
@@ -61,50 +61,46 @@ TERMS = ("feed_forward", "drift")
 @checked
 @dataclass(frozen=True, init=False)
 class Problem:
-    """A mean-field problem: what tokens attend to, what they do about it, and where they start.
+    """Mean-field problem: manifold, attention and other terms, initial law.
 
         v(x) = strength * grad (W * mu)(x) / Z(x)
         d_t mu = -div(mu v) + diffusivity * Laplacian mu
 
-    with W(s) = e^{beta s - |beta|} / beta for `exponential(beta)`. Its time is scaled time: that of
-    papers, whose kernel lacks e^{-|beta|}, times e^{|beta|} for USA.
+    with W(s) = e^{beta s - |beta|} / beta for `exponential(beta)`. Time is scaled time. Papers omit
+    e^{-|beta|}; for USA, scaled time is e^{|beta|} times paper time.
 
     Attributes
     ----------
     manifold : Circle, Sphere, Axial or Euclidean, of any dimension
-        Where tokens live.
     kernel : Kernel or Attention
-        How strongly they attend to each other; an `Attention` has matrices, and says what
-        the flow would. One that only multiplies by numbers becomes kernel and flow.
-        Or a list of terms: at most one of these two, a `FeedForward`, a `LinearDrift`, and terms of
-        your own, objects with a method `field(seen, x, time) -> VectorField`; or `RandomValues`,
-        alone or in such a list.
+        An `Attention` has matrices and sets the flow itself; one plain head of numbers becomes
+        kernel and flow. Or a list of terms: at most one kernel or attention, a `FeedForward`, a
+        `LinearDrift`, `RandomValues` (also without a list), and own terms, objects with a method
+        `field(seen, x, time) -> VectorField`.
         Numbers and matrices of kernels, heads, flows and fixed fields may be functions of
-        scaled time; `now` has the problem at one time.
+        scaled time; `now` returns the problem at one time.
     flow : Flow
-        What they do about it: `SA`, the default (softmax, Z the mean of the kernel over mu),
-        `USA` (unnormalised, Z = 1), or `Flow(normalization, strength, diffusivity)`.
-        `normalization="none"` alone stands for `USA`.
+        `SA`, the default (softmax, Z the mean of the kernel over mu), `USA` (unnormalised, Z = 1),
+        or `Flow(normalization, strength, diffusivity)`. `normalization="none"` alone means `USA`.
     initial : InitialLaw
-        Where they start; stability does not need it. Made by `uniform`, `perturbed_uniform`,
+        Initial law, by default `uniform()`; stability does not use it. Others: `perturbed_uniform`,
         `von_mises_fisher`, `mixture`, `sampled`, `normal_tokens`, `configuration`, `from_points`,
         `from_function`, `from_values`, `from_density`.
     feed_forward, drift : FeedForward, LinearDrift; optional
-        Fixed fields u that move tokens too, by P_x u(x).
+        Fixed fields u, which add P_x u(x) to the velocity.
     layers : Layers, optional
-        Discrete layers in the place of the flow.
+        Discrete layers in place of the flow.
     frequencies : Frequencies, optional
-        On the circle. Law of natural frequencies: tokens also turn by themselves, each at
-        its own.
+        On the circle: law of natural frequencies, the angular velocities of tokens on their own.
     stages : sequence of Stage
-        Parameters that change with time, see `Stage`; the last one lasts on. All have one
+        Parameters that change with time, see `Stage`; the last stage has no end. All share one
         clock: scaled time is that of the largest e^{|beta|}, or e^s of heads, among them.
 
     Raises
     ------
     ValueError
-        If a normalised flow meets a kernel that is not positive, an attention another flow, or
-        matrices do not fit the manifold.
+        If a normalised flow has a kernel that is not positive, an attention comes with another
+        flow, or matrices do not fit the manifold.
 
     Examples
     --------
@@ -123,10 +119,9 @@ class Problem:
     frequencies: Frequencies | None
     stages: Sequence[Stage]
     own_terms: tuple[OwnTerm, ...]
-    # Name, part with functions of time, and that part at time 0, which its field has.
+    # (name, part with functions of time, that part at time 0); the field has the last one.
     time_functions: tuple[tuple[str, Any, Any], ...]
-    # What the stages were made from, if their values are random.
-    random: RandomValues | None
+    random: RandomValues | None  # the stages are drawn from them
 
     def __init__(
         self,
@@ -149,7 +144,7 @@ class Problem:
             terms = [kernel] if isinstance(kernel, RandomValues) else kernel
             if random is not None and stages:
                 random.check_stages(stages)
-                stages = ()  # of the values that these terms replace
+                stages = ()  # drawn from the values that these terms replace
             kernel, feed_forward, drift, own_terms, random = _sorted(terms, feed_forward, drift)
             if random is not None and stages:
                 raise ValueError("stages beside random values are not supported: give one.")
@@ -158,7 +153,7 @@ class Problem:
                 random, kernel, stages, own_terms = drawn
         parts = {"kernel": kernel, "flow": flow, "feed_forward": feed_forward, "drift": drift}
         functions = {name: part for name, part in parts.items() if is_time_dependent(part)}
-        # What is not asked for a time has that of the beginning.
+        # Callers that give no time get the parts at time 0.
         kernel, flow, feed_forward, drift = (at_time(part, 0.0) for part in parts.values())
         if flow is None:
             flow = kernel.flow if isinstance(kernel, Attention) else Flow(normalization)
@@ -235,7 +230,7 @@ class Problem:
                 )
 
     def _check_time_dependence(self) -> None:
-        """Refuse what has no carrier that asks for the time."""
+        """Refuse combinations whose right-hand sides take no time."""
         names = [f"the {name} is a function of time" for name, _, _ in self.time_functions]
         what = "a mask or frequencies"
         if self.layers is not None:
@@ -253,7 +248,7 @@ class Problem:
             raise ValueError("a diffusivity that is a function of time must be positive at time 0.")
 
     def _check_axis(self) -> None:
-        """Refuse what would turn axial measures into others."""
+        """Refuse terms that break the axis of axial measures."""
         if not self.manifold.has_rings:
             return
         if self.terms or (self.attention and self.attention.zonal(self._d) is None):
@@ -285,10 +280,10 @@ class Problem:
 
     @cached_property
     def timeline(self) -> tuple[tuple[float, Problem], ...]:
-        """End and problem of each stage, on one clock; a problem without stages lasts on.
+        """End and problem of each stage, on one clock; the last end is infinite.
 
-        Ends are in the unit of the run. Weights with the largest value e^s have strengths times
-        e^{s - s_max}, s_max the largest s among the stages; s = 0 for normalised flows.
+        Ends are in the unit of the run. If the largest weight of a stage is e^s, its strength gets
+        the factor e^{s - s_max}, s_max the largest s of all stages; s = 0 for normalised flows.
         Diffusivities, feed-forward layers and drifts are rates on that clock.
 
         Examples
@@ -312,7 +307,7 @@ class Problem:
 
     @property
     def is_time_dependent(self) -> bool:
-        """True if velocities may depend on time: by own terms, or functions of time."""
+        """True if own terms or functions of time may make velocities depend on time."""
         return bool(self.time_functions) or any(each.is_users for each in self.own_terms)
 
     @property
@@ -323,7 +318,7 @@ class Problem:
         )
 
     def now(self, time: float) -> Problem:
-        """Problem at a scaled time: functions of time have the value of then."""
+        """Problem with its functions of time evaluated at a scaled time."""
         if not self.is_time_dependent:
             return self
         terms = tuple(replace(each, time=time) for each in self.own_terms)
@@ -339,7 +334,7 @@ class Problem:
         return problem if self.flow.normalized else on_clock_of(self, problem)
 
     def at(self, time: float, unit_length: float = 1.0) -> Problem:
-        """Problem of the stage at a scaled time; one that ends then is still the one.
+        """Problem of the stage at a scaled time; at the end of a stage, of that stage.
 
         `unit_length` is the scaled time of one unit of the stages' ends.
         """
@@ -381,7 +376,7 @@ class Problem:
             )
 
     def check_own_clock(self, what: str) -> None:
-        """Refuse functions of time, and layers but the flow of those that normalise after each."""
+        """Refuse functions of time, and layers unless `Layers.keeps_time`."""
         self._check_no_functions(f"{what} rest")
         if not self.layering.keeps_time:
             raise ValueError(
@@ -407,25 +402,24 @@ class Problem:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Fields that move tokens beside attention."""
+        """Fixed fields and own terms, which move tokens besides attention."""
         parts = (getattr(self, name) for name in TERMS)
         return (*(term for term in parts if term is not None), *self.own_terms)
 
     @cached_property
     def undriven(self) -> Problem:
-        """The problem of attention alone: what its steps and rates rest on."""
+        """The problem of attention alone, without `terms`."""
         if not self.terms:
             return self
         return replace(self, feed_forward=None, drift=None, own_terms=(), random=None)
 
     @property
     def layering(self) -> Layers:
-        """Layers of the problem, by default the flow with placement "post" and step 0."""
+        """Layers of the problem; without layers the flow: placement "post", step 0."""
         return self.layers or _FLOW
 
     @property
     def mask(self) -> MaskName | Mask:
-        """Mask of the attention."""
         of = self.attention
         return of.masking if of and of.rotary else self.kernel.mask
 
@@ -451,7 +445,7 @@ class Problem:
 
     @cached_property
     def unlabelled(self) -> Problem:
-        """The same problem without mask and frequencies: what a label does with what it sees.
+        """The problem without mask and frequencies, which each label has in its own mean field.
 
         Examples
         --------
@@ -467,9 +461,9 @@ class Problem:
         return replace(self, kernel=kernel, initial=law, frequencies=None)
 
     def labels(self, count: int | None = None, refinement: int = 1) -> Labels:
-        """Labels of densities of this problem, by default 64, or as many as the law gives.
+        """Labels of densities: count * refinement, refinement odd; `count` of them are stored.
 
-        There are `refinement` times as many, an odd number, and `count` of them are stored.
+        The default count is that of the law or of the mask's matrix, else 64.
         """
         if self.mask != "none" and self.frequencies is not None:
             raise ValueError(
@@ -489,17 +483,17 @@ class Problem:
 
     @property
     def attention(self) -> Attention | None:
-        """Its attention where that has matrices, None where it is a kernel."""
+        """The attention if it has matrices, None if the problem has a kernel."""
         return self.kernel if isinstance(self.kernel, Attention) else None
 
     @property
     def kernel_alone(self) -> bool:
-        """True if a kernel moves tokens, without fixed fields and terms of the user's own."""
+        """True if a kernel alone moves tokens, without `terms`."""
         return self.attention is None and not self.terms
 
     @property
     def own_kernel(self) -> Kernel:
-        """Its kernel; ValueError where that is an attention with matrices."""
+        """The kernel; ValueError for an attention with matrices."""
         if isinstance(self.kernel, Attention):
             raise ValueError("the attention has heads, and is no kernel a(<x, y>).")
         return self.kernel
@@ -516,25 +510,24 @@ class Problem:
 
     @property
     def matrices(self) -> tuple[HeadMatrices, ...] | None:
-        """Heads of its attention; of the built-in kernels the one that they are, None of others."""
+        """Heads of the attention; for a built-in kernel its one head, for other kernels None."""
         if isinstance(self.kernel, Attention):
             return self.kernel.matrices(self._d)
         beta = self.kernel.log_slope
         if beta is None:
             return None
-        # A factor, and both matrices.
+        # One temporary and both matrices.
         check_memory(24.0 * self._d**2, f"matrices of R^{self._d}", "Lower the dimension")
         one = np.eye(self._d)
         return (HeadMatrices(beta * one, self.flow.strength * one),)
 
     @property
     def normalization(self) -> Normalization:
-        """How weights are normalised, whether a kernel or heads make them."""
         return self.flow.normalization
 
     @property
     def zonal(self) -> ZonalProblem:
-        """The problem of a kernel alone on a sphere, as theory and stationary states take it.
+        """The problem of a kernel alone on a sphere, for theory and stationary states.
 
         Examples
         --------
@@ -569,7 +562,7 @@ class Problem:
         return cast(ZonalProblem, self.isotropic_bound)
 
     def check_rates(self) -> None:
-        """Refuse rates about uniform where queries and keys turn with their positions."""
+        """Refuse growth rates of uniform under a rotary embedding."""
         if self.has_rotary:
             raise ValueError(
                 "under a rotary embedding uniform is not at rest, each position drifts at a "
@@ -579,7 +572,7 @@ class Problem:
 
     @property
     def isotropic(self) -> Isotropic:
-        """Growth rates of a kernel, or of heads that are numbers; refuses others as `zonal`."""
+        """Growth rates of a kernel, or of heads that are numbers; refuses others like `zonal`."""
         heads, flow = self.kernel.matrices(self._d), self.flow
         numbers = tuple(head.multiples for head in heads if head.multiples)
         if not numbers or not self.is_isotropic:
@@ -589,7 +582,7 @@ class Problem:
 
     @cached_property
     def isotropic_bound(self) -> Isotropic:
-        """The kernel, or heads of numbers that are as large as the matrices of these."""
+        """The kernel, or for heads the numbers that are the norms of their matrices."""
         dimension, flow = self.manifold.dimension, self.flow
         if isinstance(self.kernel, Attention):
             numbers = self.kernel.norms(self._d)
@@ -608,14 +601,14 @@ class Problem:
 
     @property
     def beta(self) -> float:
-        """Inverse width of clusters: beta, the largest beta |B|_2 of heads or stages."""
+        """Inverse temperature beta; of heads the largest beta |B|_2, of stages the largest."""
         if self.stages:
             return max((alone.beta for alone in self._alone), key=abs)
         return self.kernel.sharpness(self._d)
 
     @property
     def log_scale(self) -> float:
-        """Logarithm of scaled time per paper time; of stages the largest.
+        """log(scaled time / paper time); of stages the largest.
 
         0 for normalised flows, and in R^d, where weights have no largest value.
         """
@@ -627,11 +620,11 @@ class Problem:
 
     @property
     def kernel_degree(self) -> int:
-        """Largest degree that carries the kernel; of heads, that of the sharpest."""
+        """Largest degree of the kernel above rounding; of heads, for the largest beta."""
         return self.relevant_degree()
 
     def relevant_degree(self, tolerance: float | None = None) -> int:
-        """Largest degree of moments that move tokens by more than a tolerance; None is rounding."""
+        """Largest degree of moments that move tokens by more than a tolerance, default rounding."""
         if self.stages:
             return max(alone.relevant_degree(tolerance) for alone in self._alone)
         space, limits = self.manifold, () if tolerance is None else (tolerance,)
@@ -659,11 +652,11 @@ class Problem:
 
     @checked
     def initial_measure(self) -> Density | Measure:
-        """The measure at time 0, built once; of a law of labels a `LabelledDensity` of 64."""
+        """The measure at time 0, built once; of a law of labels a `LabelledDensity`."""
         return self._initial_measure
 
     def labelled_measure(self, count: int | None = None) -> LabelledDensity:
-        """Densities of labels at time 0, by default 64: of most laws all the same."""
+        """Densities of the labels at time 0; equal for all labels, unless by a law of labels."""
         labels = self.labels(count)
         return LabelledDensity.of(self.manifold, self.label_parts(labels), labels)
 
@@ -686,13 +679,12 @@ class Problem:
             grows = self.isotropic.dominant_degree if self.is_isotropic else None
             usual = 1 if self.is_isotropic else (self.kernel_degree + 1) // 2
             law = replace(law, max_degree=2 * (grows or usual))
-        # Densities with an axis can draw tokens on any sphere.
+        # On spheres of any dimension tokens are drawn from densities with an axis.
         space = density_space(self.manifold) if has_density(law) else self.manifold
         built = check_returned(f"the law {law.name!r}", law.build(space), Density, Measure)
         return cast(Density | Measure, built)
 
     def _repr_html_(self) -> str:
-        """Table for notebooks."""
         return str(VIEWS["Problem.html"](self))
 
     def __repr__(self) -> str:
@@ -718,7 +710,7 @@ class Problem:
 
 
 def _sinkhorn(kernel: Kernel, flow: Flow) -> Attention:
-    """Attention of one head that scores as a kernel does, with doubly stochastic weights."""
+    """Attention of one head with the scores of a kernel and doubly stochastic weights."""
     if kernel.log_slope is None:
         raise ValueError(
             f'normalization = "sinkhorn" needs an exponential or linear kernel, not {kernel!r}.'
@@ -741,7 +733,7 @@ def _sorted(
     tuple[OwnTerm, ...],
     RandomValues | None,
 ]:
-    """Terms of a list by their kind."""
+    """Sort a list of terms by their kind."""
     attention, own, random = list[Any](), list[OwnTerm](), None
     for term in terms:
         if isinstance(term, Kernel | Attention):
@@ -775,7 +767,7 @@ def _drawn(
     layers: Layers | None,
     own_terms: Sequence[OwnTerm],
 ) -> tuple[RandomValues, Attention, list[Stage], tuple[OwnTerm, ...]]:
-    """Random values fitted to the layers, first attention, stages and terms that they make."""
+    """Random values fitted to the layers, and the attention, stages and terms they give."""
     if not isinstance(kernel, Attention):
         raise TypeError(
             f"{kernel!r} beside random values: write it as mf.Attention([mf.Head()], beta=...)."

@@ -1,4 +1,4 @@
-"""Facts of a problem that files, figures and reports carry."""
+"""Facts of a problem in files, figures and reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_STAGES = 6
 
 
 def problem_attributes(problem: Problem) -> dict[str, Any]:
-    """Facts of a problem that files and figures carry."""
+    """Attributes of a problem; `Facts` describes them."""
     of, alone = problem.attention, problem.unlabelled
     has_rates = (
         alone.is_isotropic
@@ -52,7 +52,7 @@ def facts_of(problem: Problem) -> Facts:
 
 
 def format_parts(problem: Problem) -> dict[str, str]:
-    """Parts of the problem besides plain attention, by name."""
+    """Words for the parts of the problem besides plain attention, by name."""
     parts = {
         "mask": "" if problem.mask == "none" else str(problem.mask),
         "terms": ", ".join(
@@ -68,7 +68,7 @@ def format_parts(problem: Problem) -> dict[str, str]:
 
 
 def _format_stages(stages: Sequence[Stage]) -> str:
-    """How many stages there are, and what changes in the first of them."""
+    """Number of stages, and which parts the first six change."""
     if not stages:
         return ""
     texts = []
@@ -81,5 +81,5 @@ def _format_stages(stages: Sequence[Stage]) -> str:
 
 
 def growth_rates_in_attributes(problem: Problem) -> FloatArray:
-    """Growth rates that a run stores: by degree, or degree 0 alone where degrees are coupled."""
+    """Growth rates that a run stores, by degree; 0 of degree 0 alone unless `is_isotropic`."""
     return growth_rates(problem) if problem.is_isotropic else np.zeros(1)

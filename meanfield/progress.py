@@ -1,4 +1,4 @@
-"""Progress of long work that was asked for from Python: a bar in a notebook or on a terminal."""
+"""Progress bars of calls from Python, in a notebook or on a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def wants_bar(progress: bool | None) -> bool:
-    """True if a bar is asked for, or by default in a notebook: where a kernel has a front end."""
+    """True if the caller wants a bar; the default is True in a Jupyter kernel only."""
     if progress is not None:
         return progress
     ipython = sys.modules.get("IPython")
@@ -26,7 +26,7 @@ def followed(
     weight: Callable[[T], float] | None = None,
     note: Callable[[T], str] | None = None,
 ) -> Iterator[T]:
-    """Pass items through and show how many of `total` have come, or the share of their weights.
+    """Pass items through and show their number of `total`, or the sum of their weights.
 
     >>> list(followed([1, 2], 2, "two"))
     [1, 2]
@@ -44,7 +44,7 @@ def followed(
 
 
 def _bar(**options: Any) -> Any:
-    """The bar of a notebook where one can be shown, of a terminal else."""
+    """Progress bar of a notebook if possible, else of a terminal."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from tqdm.auto import tqdm

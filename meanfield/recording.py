@@ -1,4 +1,4 @@
-"""Keep evolutions in files: record, go on, save at once.
+"""Record evolutions in files, and resume them.
 
 problem -> representation -> trajectory -> run file
 """
@@ -33,12 +33,12 @@ from meanfield.store.wall_time import WallTime, seconds_by_phase
 if TYPE_CHECKING:
     from meanfield.finite.fluctuations import Follow
 
-# Sections and keys in which a resumed run may differ from the one it continues.
+# Section -> keys that may differ when a run is resumed; None means all keys.
 _FREE_KEYS = {"time": ("end", "save"), "output": None, "fluctuations": None}
-# Relative difference of times that only rounding tells apart, as of another spacing. The clock
-# starts again before steps get shorter than a million times this.
+# Relative difference of equal times from different arithmetic. The clock starts again before steps
+# get shorter than a million times this.
 _SAME_TIME = 1e-12
-# Share of the largest growth rate, far above changes between versions of libraries.
+# Relative to the largest growth rate; changes between versions of libraries are far smaller.
 _SAME_RATES = 1e-9
 
 
@@ -49,7 +49,7 @@ def execute(
     overwrite: bool = False,
     watch: Callable[[], None] | None = None,
 ) -> Generator[Snapshot, None, None]:
-    """Evolve and record what a run file says; see `recorded`."""
+    """Evolve and record the problem of a run file; see `recorded`."""
     evolution, record = evolution_of(config), record_of(config)
     return recorded(evolution, record, resume=resume, overwrite=overwrite, watch=watch)
 
@@ -67,7 +67,7 @@ def evolution_of(config: Config) -> Evolution:
 
 
 def record_of(config: Config) -> Record:
-    """Where a run file keeps it."""
+    """Record of a run file."""
     return Record(
         config.output.path, config.output.state, str(config.source), config.tables, config.idle
     )
@@ -81,16 +81,16 @@ def recorded(
     overwrite: bool = False,
     watch: Callable[[], None] | None = None,
 ) -> Generator[Snapshot, None, None]:
-    """Evolve and record; yields the snapshots for whoever shows progress.
+    """Evolve and record; yields the snapshots, for example to show progress.
 
-    Close the generator when it is not exhausted: the file then says that it was interrupted. An
-    existing output is continued with `resume`, and with `overwrite` replaced once there is a row
-    beyond the start.
+    Close the generator if it is not exhausted: the file then gets the status "interrupted".
+    `resume` continues an existing output; `overwrite` replaces it once there is a row beyond the
+    start.
     """
     path, problem, options = target.path, evolution.problem, evolution.options
     with output_lock(path, resume=resume, overwrite=overwrite) as output:
         spent = WallTime()
-        # As for what follows, `trajectory` and `observe`: one BLAS thread, for the last bits.
+        # One BLAS thread, as in `trajectory` and `observe`: the last bits depend on it.
         with spent.during("setup"), one_blas_thread():
             rates = growth_rates_in_attributes(problem)
             continued = None
@@ -110,7 +110,7 @@ def recorded(
                     state, fixed = checkpoint.state, checkpoint.fixed
                     stage = evolution.problem_after(checkpoint.time)
                     representation = resumed(stage, options, name, state, fixed)
-                    # Arrays that do not belong together fail now, before anything is written.
+                    # Inconsistent arrays fail here, before anything is written.
                     representation.measure(state)
         endings: list[str] = []
         stream = evolve(
@@ -140,9 +140,9 @@ def recorded(
 def complete_fluctuations(
     evolution: Evolution, record: Record, options: FluctuationOptions, follow: Follow | None = None
 ) -> bool:
-    """Put fluctuations beside a run that is stored; False if there was nothing to do.
+    """Add fluctuations to a stored run; False if there was nothing to do.
 
-    Nothing is written before all is computed: a run whose fluctuations were interrupted is whole.
+    They are written after all are computed, so an interrupt leaves the run complete.
     """
     from meanfield.finite.fluctuations import fluctuations_at, settings_of
 
@@ -164,7 +164,7 @@ def complete_fluctuations(
 
 
 def times_after(times: FloatArray, reached: float) -> FloatArray:
-    """Times that are left to save after one that was saved, or differs from it by rounding alone.
+    """Times to save after the last saved one; a time that differs by rounding counts as saved.
 
     >>> spaced = np.linspace(0.0, 2.0, 11)
     >>> bool(1.2 in spaced), times_after(spaced, 1.2).round(1).tolist()
@@ -178,7 +178,7 @@ def times_after(times: FloatArray, reached: float) -> FloatArray:
 def _continuation(
     evolution: Evolution, record: Record, output: OutputFile, rates: FloatArray
 ) -> tuple[tuple[Checkpoint, str], FloatArray, Run] | None:
-    """Where to go on from, the times that remain, and the stored run; None without any."""
+    """Checkpoint and representation, remaining times, and stored run; None if no time is saved."""
     path = output.path
     run = load(path, states="last")
     check_continues(record.label, record.tables, record.idle, run.attributes, path, _FREE_KEYS)
@@ -191,14 +191,14 @@ def _continuation(
     if has_stopped:
         remaining = remaining[:0]
     if len(remaining) == 0 and is_cut_short(run.status):
-        # Everything was saved; only the last word was missing.
+        # All times are saved; only the final status is missing.
         status = ended_by(evolution.stop) if has_stopped else COMPLETED
         conclude(output, record.attributes, status)
     return read_checkpoint(path), remaining, run
 
 
 def _has_stopped(evolution: Evolution, run: Run) -> bool:
-    """True if the stop rule ended a recorded run; functions may share a name, so they decide."""
+    """True if the stop rule ended a recorded run; a function decides itself, not by its name."""
     named = evolution.stop is not None and run.status == ended_by(evolution.stop)
     problem, last = evolution.problem, run.measures[-1]
     moments = problem.manifold.packed(run.moments[-1])
@@ -212,7 +212,7 @@ def _has_stopped(evolution: Evolution, run: Run) -> bool:
 
 
 def _check_kernel(record: Record, run: Run, rates: FloatArray) -> None:
-    """Refuse to go on with another kernel: the function in a file may have changed."""
+    """Refuse to go on with another kernel: the function in the Python file may have changed."""
     stored = run.growth_rates
     tolerance = _SAME_RATES * np.abs(rates).max()
     if rates.shape != stored.shape or np.abs(rates - stored).max() > tolerance:

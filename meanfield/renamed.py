@@ -1,4 +1,4 @@
-"""Names before 0.2.0 of classes, arguments, keys and options; they work until the next release."""
+"""Old names of classes, arguments, keys and options; the next release after 0.2.0 drops them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ RENAMED = {
     "carrier": "representation",
     "encoder": "model",
 }
-"""Old name -> the name of today, which takes its place wherever it is known."""
+"""Old name -> new name, which replaces it wherever the new one is allowed."""
 
 CLASSES = {"Drift": "LinearDrift", "Space": "Euclidean"}
-"""Old name of a public class -> the name of today."""
+"""Old name of a public class -> new name."""
 
 
 class RenamedWarning(DeprecationWarning):
-    """A name that the next release will not know."""
+    """Warning about a name that the next release drops."""
 
 
 def current_name(name: str, names: Collection[str]) -> str:
-    """Name of today of an argument or a key, where that one is known; else the name itself.
+    """New name of an argument or a key where `names` has it, else the name itself.
 
     >>> current_name("replicas", ["tokens", "runs"]), current_name("replicas", ["replicas"])
     ('runs', 'replicas')
@@ -34,12 +34,12 @@ def current_name(name: str, names: Collection[str]) -> str:
 
 
 def notice(old: str, new: str) -> str:
-    """Sentence on an old name."""
+    """Message on an old name."""
     return f"{old} is called {new} now: the old name goes with the next release."
 
 
 def warned_class(name: str) -> str | None:
-    """Name of today of a public class, with a warning to the caller's caller; None if not old."""
+    """New name of a public class, with a warning; None if the name is not an old one."""
     new = CLASSES.get(name)
     if new is not None:
         warnings.warn(f"mf.{notice(name, f'mf.{new}')}", RenamedWarning, stacklevel=3)
@@ -49,7 +49,7 @@ def warned_class(name: str) -> str | None:
 def renamed(
     values: Mapping[str, Any], names: Collection[str], where: str | None = "", level: int = 3
 ) -> dict[str, Any]:
-    """Values by their names of today, with a warning that begins with `where` for each old name.
+    """Values by their new names; each old name warns, in a sentence that begins with `where`.
 
     >>> renamed({"tokens": [8], "repetitions": 3}, ["tokens", "runs"], None)
     {'tokens': [8], 'runs': 3}

@@ -1,7 +1,7 @@
-"""A finished (or stopped) run: arrays over the saved times, with what explains them.
+"""A finished or stopped run: arrays over the saved times, with their attributes.
 
-A `Run` knows no file and no solver. `collect` makes one from a stream of snapshots,
-`store.run_file.load` makes the same from a file, and figures are made from it.
+A `Run` contains no file and no solver. `collect` makes one from a stream of snapshots,
+`store.run_file.load` from a file.
 """
 
 from __future__ import annotations
@@ -41,15 +41,13 @@ if TYPE_CHECKING:
 KEEP_STATES = (
     'run again with state="all" (in a run file [output] state = "all"), or load with states="all"'
 )
-"""What to do where the states of a run are missing."""
-
-# Stages that reports list one by one.
+"""Advice where the states of a run are missing."""
 
 NO_RATES = (
     "no rates: closed forms need a sphere, one attention alone, no layers, and heads that turn "
     "nothing"
 )
-"""Said of growth rates where `Problem.is_isotropic` is false."""
+"""Words in place of growth rates where `Problem.is_isotropic` is false."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,36 +57,35 @@ class Run(ResultBase):
     Attributes
     ----------
     scaled_time : ndarray, shape (n_saves,)
-        Scaled time; `time` has it in the unit that was asked for.
+        Scaled time; `time` is in the user's unit.
     moments : ndarray, shape (n_saves, K + 1) on the circle
-        int conj(Y_l) dmu, complex. On the sphere real, shape (n_saves, 2, L + 1, L + 1), as
-        pyshtools lays out coefficients (4-pi normalised, no Condon-Shortley phase).
+        int conj(Y_l) dmu, complex. On the sphere real, shape (n_saves, 2, L + 1, L + 1), in
+        pyshtools' layout (4-pi normalised, no Condon-Shortley phase).
     observables : dict of str to ndarray, first axis n_saves
         "energy", "order_parameter", "peaks", "entropy", "free_energy", "resolution", shape
         (n_saves,); "clusters/count" (see `cluster_counts`), "clusters/mass" and "clusters/centre",
-        a column a cluster, padded with NaN; your own.
+        one column per cluster, padded with NaN; your own.
     diagnostics : dict of str to ndarray, shape (n_saves,)
-        "steps", "rejected", "evaluations" since time 0, and what the representation tells.
+        "steps", "rejected", "evaluations" since time 0, and those of the representation.
     representation : tuple of str, length n_saves
-        Which representation carried the measure.
+        Representation at each saved time.
     measures : tuple, length n_saves
         Density or Measure, or None where the state was not kept.
     attributes : dict
-        status, manifold, kernel, heads, beta, normalization, normalized, strength,
-        diffusivity, initial,
-        paper_time_factor, growth_rate_max, requested_time_unit, config (the run file), title, seed,
-        created, meanfield_version; of a file also versions, platform, result_hash.
+        status, manifold, kernel, heads, beta, normalization, normalized, strength, diffusivity,
+        initial, paper_time_factor, growth_rate_max, requested_time_unit, config (the run file),
+        title, seed, created, meanfield_version; of a file also versions, platform, result_hash.
     growth_rates : ndarray
-        Growth rates of the uniform state by degree, in scaled time; that of degree 0
-        alone, 0, where `Problem.is_isotropic` is false.
+        Growth rates of the uniform state by degree, in scaled time; one 0 for degree 0
+        alone where `Problem.is_isotropic` is false.
     events : tuple of Event
-        Hand-overs, atoms that begin and clusters that meet, in order; times scaled.
+        Hand-overs, new clusters of atoms and merges, in order; times scaled.
     source_problem : Problem or None
-        Where the run was made in Python; see `problem`.
+        The problem, if the run was made in Python; see `problem`.
     checkpoint : Checkpoint or None
-        Where the run was made in this process: where a file of it is gone on from.
+        If the run was made in this process: from here a saved file is resumed.
     fluctuations : Fluctuations or None
-        Where they were asked for: how far N tokens are from the limit at the saved times.
+        Fluctuations of N tokens about the limit at the saved times, if the run computed them.
 
     Examples
     --------
@@ -114,7 +111,7 @@ class Run(ResultBase):
 
     @property
     def status(self) -> str:
-        """'completed', 'stopped: ' and the rule that ended it, 'running', or why it ended early."""
+        """'completed', 'stopped: RULE', 'running', or why the run ended early."""
         return self.facts.status
 
     @property
@@ -124,7 +121,7 @@ class Run(ResultBase):
 
     @property
     def unit(self) -> str:
-        """Unit of time that was asked for: 'scaled', 'paper' or 'growth'."""
+        """Unit of time of the run: 'scaled', 'paper' or 'growth'."""
         return self.facts.requested_time_unit
 
     @property
@@ -134,7 +131,7 @@ class Run(ResultBase):
 
     @property
     def unit_length(self) -> float:
-        """One of `unit` in scaled time."""
+        """Scaled time of one `unit`."""
         return self._length_of(self.unit)
 
     @checked
@@ -150,8 +147,7 @@ class Run(ResultBase):
         Raises
         ------
         ValueError
-            If the unit is not known or the run has none such: nothing grows, or paper time
-            underflows.
+            If the unit is not known, nothing grows, or paper time underflows.
 
         Examples
         --------
@@ -164,14 +160,14 @@ class Run(ResultBase):
         """
         if unit == "scaled":
             return self.scaled_time
-        # To fifteen digits: 3 growth times are 3, and not the double beside it.
+        # Fifteen digits: 3 growth times are exactly 3.
         return np.array(
             [float(f"{time:.15g}") for time in self.scaled_time / self._length_of(unit)]
         )
 
     @checked
     def events_in(self, unit: str) -> tuple[Event, ...]:
-        """Events, their times in a unit; raises as `time_in`."""
+        """Events with their times in a unit; raises as `time_in`."""
         length = self._length_of(unit)
         return tuple(replace(event, time=event.time / length) for event in self.events)
 
@@ -181,46 +177,42 @@ class Run(ResultBase):
         if unit == "growth" and math.isnan(rate) and facts.layers:
             raise ValueError("growth time is that of a flow, and layers have another clock.")
         if unit == "growth" and math.isnan(rate):
-            # For heads with matrices it is computed at first use.
+            # For heads with matrices the rate is computed here, at first use.
             rate = growth_rate_max(self.problem)
         return unit_length(unit, facts.paper_time_factor, rate, facts.beta)
 
     @property
     def manifold(self) -> Manifold:
-        """Manifold on which it ran."""
         return named_space(self.facts.manifold)
 
     @cached_property
     def problem(self) -> Problem:
-        """Problem that was solved: as it was given, or as the run file in a file tells it.
+        """Problem of the run: as given, or read from the stored run file.
 
-        Raises
-        ------
-        ValueError
-            Of a run from a file, if the kernel is a function of the user's own.
+        ValueError if the run is from a file and its kernel is a function of the user's own.
         """
         return self.source_problem or VIEWS["Run.problem"](self)
 
     @checked
     def problem_at(self, save: int) -> Problem:
-        """Problem of the stage in which a saved time lies: `problem`, where there are no stages."""
+        """Problem of the stage at a saved time; functions of time keep their value at time 0."""
         problem = self.problem
         if not problem.stages:
             return problem
         return problem.at(float(self.scaled_time[save]), self._length_of(self.unit))
 
     def packed_moments(self) -> ModalArray:
-        """Moments as `Manifold` and `Interaction` take them, shape (n_saves, n)."""
+        """Moments in the packed layout of the manifold, shape (n_saves, n)."""
         space = self.manifold
         return np.array([space.packed(moments) for moments in self.moments])
 
     def sizes_by_degree(self) -> FloatArray:
-        """Size of the moments of each degree, shape (n_saves, degrees); unchanged by rotations."""
+        """Rotation-invariant size of the moments of each degree, shape (n_saves, degrees)."""
         space = self.manifold
         return np.array([space.sizes_by_degree(moments) for moments in self.packed_moments()])
 
     def cluster_counts(self) -> FloatArray:
-        """Numbers of clusters, shape (n_saves,); NaN where nothing has separated yet.
+        """Numbers of clusters, shape (n_saves,); NaN before any cluster has separated.
 
         The observable `clusters/count` is 1 there, see `visible_counts`.
         """
@@ -229,25 +221,22 @@ class Run(ResultBase):
         return visible_counts(counts, np.array(order))
 
     def separated_observables(self) -> dict[str, FloatArray]:
-        """Observables as exports have them: `clusters/count` as `cluster_counts`."""
+        """Observables for exports, with `cluster_counts` as `clusters/count`."""
         counted = "clusters/count" in self.observables
         own = {"clusters/count": self.cluster_counts()} if counted else {}
         return self.observables | own
 
     @checked
     def index_of(self, time: float) -> int:
-        """Index of a saved time, given in the run's `unit`, equal but for rounding.
+        """Index of a saved time in the run's `unit`, up to rounding.
 
-        Raises
-        ------
-        ValueError
-            If it was not saved, with the saved times beside it.
+        ValueError if the time was not saved; the message has the nearest saved times.
         """
         times = self.time
         if len(times) == 0:
             raise ValueError(f"the run has no saved times ({self.status}).")
         nearest = int(np.abs(times - time).argmin())
-        # What conversion of units and arithmetic like 0.1 * 3 leave.
+        # Rounding of conversions of units and of arithmetic like 0.1 * 3.
         if abs(times[nearest] - time) <= 1e-9 * abs(time):
             return nearest
         after = int(np.searchsorted(times, time))
@@ -264,17 +253,17 @@ class Run(ResultBase):
     def density(
         self, points: ArrayLike, *, time: float | None = None, width: float | None = None
     ) -> FloatArray:
-        """Density relative to uniform at a saved time, by default the last, whatever carried it.
+        """Density relative to uniform at a saved time.
 
         Parameters
         ----------
-        points : array_like, shape (...) on the circle, (..., 3) on the sphere
+        points : array_like, shape (...) on the circle, (..., d) on spheres
             Angles in radians, or vectors.
         time : float, optional
             A saved time in the run's `unit`; the last one by default.
         width : float, optional
             Angle in radians over which to smooth, see `Measure.smoothed`. Tokens and atoms need
-            one: a sum of Dirac measures has no density.
+            it: a sum of Dirac measures has no density.
 
         Returns
         -------
@@ -284,7 +273,7 @@ class Run(ResultBase):
         Raises
         ------
         ValueError
-            If the time was not saved, its state was not kept, or points are given no width.
+            If the time was not saved, its state was not kept, or tokens need a width.
 
         Examples
         --------
@@ -301,10 +290,7 @@ class Run(ResultBase):
     def tokens(self) -> FloatArray:
         """Trajectories: points at every saved time, shape (n_saves, n) or (n_saves, n, d).
 
-        Raises
-        ------
-        ValueError
-            If a state is missing or a density, or clusters that met left fewer points.
+        ValueError if a state is missing or a density, or the number of points changes.
         """
         states = [stored_state(self, save) for save in range(len(self.measures))]
         points = [state.points for state in states if isinstance(state, Measure)]
@@ -321,10 +307,10 @@ class Run(ResultBase):
 
     @checked
     def table(self) -> Any:
-        """Table of the observables: a row a saved time.
+        """Table of the observables, one row per saved time.
 
-        Columns are "time", in the run's `unit`, "clusters" as `cluster_counts` has them, and the
-        observables. An array has a column an entry, such as `clusters_mass_0`.
+        Columns are "time" in the run's `unit`, "clusters" from `cluster_counts`, and the other
+        observables. An array has one column per entry, such as `clusters_mass_0`.
 
         Returns
         -------
@@ -349,10 +335,10 @@ class Run(ResultBase):
 
     @checked
     def to_xarray(self, *, grid: int | None = None, width: float | None = None) -> xarray.Dataset:
-        """Dataset with time, moments, observables and diagnostics; needs xarray installed.
+        """Dataset with time, moments, observables and diagnostics; needs xarray.
 
-        `grid=360` adds the density on so many angles, or longitudes and half as many latitudes;
-        `width` smooths it, which tokens and atoms need to have one.
+        `grid=360` adds the density on 360 angles, or on 360 longitudes and 180 latitudes.
+        `width` smooths it; tokens and atoms need it.
         """
         dataset: xarray.Dataset = VIEWS["Run.to_xarray"](self, grid=grid, width=width)
         return dataset
@@ -377,31 +363,29 @@ class Run(ResultBase):
         kind : str
             "overview", "density", "velocity", "energy", "order_parameter", "spectrum",
             "clusters", "resolution", "staircase", "tree", "fluctuations"; on the sphere also "map"
-            and "globe";
-            of tokens in other dimensions "axes", "cosines", "similarity", "attention", in R^d
-            "hulls". Or an observable of the run, also one of your own: against time, arrays as
-            several curves.
+            and "globe"; of tokens in other dimensions "axes", "cosines", "similarity", "attention",
+            in R^d "hulls". Or an observable of the run over time, an array as several curves.
         ax : matplotlib.axes.Axes, optional
-            Empty axes to draw on instead of a figure of its own; of every kind but "overview".
+            Empty axes to draw on, for every kind but "overview".
         title : str, optional
-            Instead of the run's own.
+            Title in place of the run's own.
         times : sequence of float, optional
-            In the run's `unit`: first and last time that are shown; of "map", "globe" and
-            "velocity" the saved times themselves.
+            First and last time to show, in the run's `unit`; for "map", "globe" and "velocity" the
+            saved times to draw.
         limits : (float, float), optional
             Densities at the ends of the colours ("density", "map", "globe"), or the ends of the
             vertical axis.
         figsize : (float, float), optional
             Width and height in inches.
         dpi : float, optional
-            Dots an inch.
+            Dots per inch.
         particles : sequence of Run
-            Of "fluctuations": runs of tokens that are drawn over them.
+            For "fluctuations": runs of tokens to draw over them.
 
         Returns
         -------
         matplotlib.figure.Figure
-            A notebook shows it; pyplot does not know it.
+            A notebook shows it; it is not registered in pyplot.
         """
         return VIEWS["Run.plot"](
             self,
@@ -426,37 +410,39 @@ class Run(ResultBase):
         path : path
             A name that ends in .h5 or .hdf5.
         overwrite : bool
-            Replace a file of results that is there.
+            Whether to replace an existing file of results.
 
         Raises
         ------
         OutputError
-            If there is a file already, or none can be written there.
+            If a file exists, or cannot be written there.
         """
         VIEWS["Run.save"](self, path, overwrite=overwrite)
 
     @checked
     def animate(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Film of the run, one frame a saved time: shown in a notebook, or a .gif or .mp4 file.
+        """Film of the run, one frame per saved time.
 
-        Returns the path that was written; without one, what a notebook plays.
+        Writes a .gif or .mp4 file and returns its path; without a path, returns an animation that a
+        notebook plays.
         """
         return VIEWS["Run.animate"](self, path)
 
     @checked
     def view(self, *, frames: int | None = None) -> Any:
-        """View of the run: a page that a notebook shows, to turn, to play and to step through.
+        """Interactive page of the run, to turn, play and step through; a notebook shows it.
 
         Parameters
         ----------
         frames : int, optional
-            Saved times at most; by default 60 of a sphere, 120 of tokens, 400 of a circle.
+            Largest number of saved times; by default 60 on a sphere, 120 for tokens, 400 on a
+            circle.
 
         Returns
         -------
         View
-            `.save("run.html")` writes the page, one file that asks no server for anything;
-            `.widget()` makes a widget of anywidget.
+            `.save("run.html")` writes the page as one file that needs no network;
+            `.widget()` makes an anywidget.
 
         Raises
         ------
@@ -475,12 +461,12 @@ class Run(ResultBase):
 
 
 def stored_section(run: Run, name: str) -> dict[str, Any] | None:
-    """Section of the run file that a run was made from, or None."""
+    """Section of the run file of a run, or None."""
     return tomllib.loads(run.facts.config).get(name)
 
 
 def stored_state(run: Run, save: int) -> Density | Measure:
-    """State of a saved time."""
+    """State at a saved time; ValueError if it is missing."""
     measure = run.measures[save]
     if measure is None:
         raise ValueError(
@@ -495,7 +481,7 @@ def collect(
     observables: Iterable[str | Observable] = USUAL_OBSERVABLES,
     unit: str = "scaled",
 ) -> Run:
-    """Run from a stream of snapshots, and of what is observed of them."""
+    """Run from a stream of snapshots, with their observables."""
     chosen = chosen_observables(observables)
     rows = [(snapshot, observed(problem, snapshot, chosen)) for snapshot in stream]
     return assembled(problem, rows, {"status": COMPLETED, "requested_time_unit": unit})
@@ -504,13 +490,13 @@ def collect(
 def observed(
     problem: Problem, snapshot: Snapshot, observables: Iterable[Observable]
 ) -> dict[str, FloatArray]:
-    """Observables of a snapshot, see `observe`; with labels also the order of each."""
+    """Observables of a snapshot, see `observe`; with labels also `label_order`."""
     measure, moments, step = snapshot.measure, snapshot.moments, snapshot.checkpoint.steps
     degree = problem.moment_degree
     if problem.manifold.degree_of(moments) < degree:
-        # A function of time has made the kernel sharper than what is stored.
+        # A function of time has made the kernel sharper: the stored degrees are too few.
         moments = measure.moments(degree)
-    # What a density leaves out was watched already.
+    # The loop has already computed the spectral tail of a density.
     tail = snapshot.diagnostics.get("tail") if snapshot.representation == "density" else None
     known = {} if tail is None else {"resolution": tail}
     values = observe(
@@ -526,7 +512,7 @@ def assembled(
     rows: Sequence[tuple[Snapshot, dict[str, FloatArray]]],
     attributes: Mapping[str, Any],
 ) -> Run:
-    """Run from snapshots, each with its observables, and attributes of its own."""
+    """Run from snapshots with their observables, and further attributes."""
     snapshots = [snapshot for snapshot, _ in rows]
     names = sorted({name for s in snapshots for name in s.diagnostics})
     return Run(
@@ -552,7 +538,7 @@ def assembled(
 def padded(rows: list[FloatArray]) -> FloatArray:
     """Stack rows of different lengths along their first axis, filled with NaN.
 
-    A number among arrays is an array of one.
+    A number among arrays counts as an array of length one.
 
     >>> padded([np.array([1.0]), np.array([1.0, 2.0])])
     array([[ 1., nan],

@@ -1,7 +1,7 @@
-"""One evolution: what is solved, how far, and what is looked at on the way, as a stream.
+"""One evolution: problem, options, times and observables, and its stream of snapshots.
 
-`Evolution` is what `mf.simulate` and a run file come to; `evolve` makes its snapshots, which
-whoever asks collects, records, draws or counts.
+`mf.simulate` and run files make an `Evolution`; `evolve` yields its snapshots to callers that
+collect, record or draw them.
 """
 
 from __future__ import annotations
@@ -47,21 +47,19 @@ LATEST = 1e300
 """Latest time of a run, in scaled time: sums of times and steps stay below 1.8e308."""
 
 Stop = str | Callable[[float, Density | Measure], bool]
-"""When a run ends early: "one_cluster", or a function of time (in its unit) and measure."""
+"""Rule that ends a run early: "one_cluster", or a function of time (in its unit) and measure."""
 
 
 @dataclass(frozen=True)
 class Evolution:
     """Plan of a run: problem, options, times and stop rule."""
 
-    problem: Problem  # what is solved, with its initial law
-    options: Options  # what carries the measure, and how finely
+    problem: Problem
+    options: Options
     times: FloatArray  # (n_saves,): times to save, in scaled time
-    unit: str = "scaled"  # unit of time that was asked for, see `spectrum.time_units`
-    # Ends the run after the first saved time at which it holds; "one_cluster", or a function of
-    # time, in `unit`, and measure.
-    stop: Stop | None = None
-    # What is looked at, see `chosen_observables`; those of any density by default.
+    unit: str = "scaled"  # unit of the user's times, see `spectrum.time_units`
+    stop: Stop | None = None  # ends the run after the first saved time at which it holds
+    # See `chosen_observables`; by default those of densities.
     observables: tuple[Observable, ...] = chosen_observables(USUAL_OBSERVABLES)
 
     @cached_property
@@ -71,7 +69,7 @@ class Evolution:
 
     @cached_property
     def symmetry(self) -> Symmetry | None:
-        """Symmetry that it keeps, see `symmetry_of`."""
+        """Symmetry of the start that the run keeps, see `symmetry_of`."""
         return symmetry_of(self.problem, self.options)
 
     @property
@@ -84,12 +82,12 @@ class Evolution:
         return self.problem.at(time, self.unit_length)
 
     def problem_after(self, time: float) -> Problem:
-        """Problem of the stage that goes on from a scaled time: the next one at the end of one."""
+        """Problem of the stage that goes on from a scaled time; at the end of a stage, the next."""
         return self.timeline[bisect_right([end for end, _ in self.timeline], time)][1]
 
     @property
     def origin(self) -> dict[str, Any]:
-        """Attributes of the problem and its origin, in files and in memory."""
+        """Attributes of the problem and of its origin, for files and runs in memory."""
         symmetry = {} if self.symmetry is None else {"symmetry": self.symmetry.summary}
         making = {
             "meanfield_version": __version__,
@@ -100,7 +98,6 @@ class Evolution:
         return problem_attributes(self.problem) | symmetry | making
 
     def observe(self, snapshot: Snapshot) -> dict[str, FloatArray]:
-        """Observables of a snapshot."""
         return observed(self.problem_at(snapshot.time), snapshot, self.observables)
 
     def stops(self, time: float, measure: Density | Measure, moments: ModalArray) -> bool:
@@ -118,18 +115,17 @@ class Evolution:
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """Where a run is kept, and what it was made from."""
+    """File of a run, and the run file that describes it."""
 
-    path: Path  # the file
-    state: str  # which states are kept: "all", "last" or "none"
-    label: str  # what errors begin with: the name of a run file, or "simulate"
-    tables: dict[str, Any]  # what was asked for, as the document of a run file
-    # Section -> keys that cannot act on the run, which older files may have.
+    path: Path
+    state: str  # states to keep: "all", "last" or "none"
+    label: str  # beginning of error messages: the name of a run file, or "simulate"
+    tables: dict[str, Any]  # the document of a run file, also of a call
+    # Section -> keys without effect on this run, which older files may have.
     idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """Attributes of the file."""
         import tomli_w
 
         return {"config": tomli_w.dumps(self.tables), "title": self.tables.get("title", "")}
@@ -145,10 +141,10 @@ def evolve(
     observing: Callable[[], AbstractContextManager[None]] = nullcontext,
     ended: Callable[[str], object] | None = None,
 ) -> Iterator[Snapshot]:
-    """Snapshots of an evolution at its times, up to where it stops.
+    """Snapshots of an evolution at its times, until its stop rule holds.
 
-    It begins at `start` with `representation`, else at time 0. `watch` is called before every
-    right-hand side, and what it raises ends the run; `observing` is entered for the stop rule;
+    It begins at `start` with `representation`, by default at time 0. `watch` is called before every
+    right-hand side; an exception from it ends the run. `observing` is a context for the stop rule;
     `ended` gets the status if that rule ends the run.
     """
     problem, options = evolution.problem, evolution.options
@@ -182,7 +178,8 @@ def evolve(
                     return
             return
         except SimulationError as error:
-            # Too few labels: more of them begin again, and save the times and events that are left.
+            # Too few labels: begin again with more, and yield only the times and events that are
+            # left.
             more = None
             if isinstance(carrier, LabelledRepresentation) and isinstance(error.reason, Final):
                 first = replace(carrier, problem=problem.staged[0])
@@ -197,7 +194,7 @@ def evolve(
 
 
 def is_one_cluster(problem: Problem, moments: ModalArray, count: float) -> bool:
-    """True if one cluster is counted, with the order of mass within the radius of that rule."""
+    """True if the count is 1 and |int x dmu| is at least the cosine of the cluster radius."""
     least = np.cos(cluster_radius(problem.beta))
     return count == 1 and problem.manifold.order_parameter(moments) >= least
 
@@ -213,7 +210,7 @@ def timing(
     step: float | None = None,
     called: str = "until",
 ) -> tuple[FloatArray, float | None]:
-    """Times to save and the step of noisy particles, in scaled time, from those in a unit.
+    """Times to save and step of noisy particles in scaled time, from arguments in `unit`.
 
     By default a run of discrete layers ends with the last layer and saves each.
     """
@@ -244,7 +241,7 @@ USUAL_SAVES = 61
 def _usual_times(
     problem: Problem, until: float | None, save: Any, unit: str, called: str
 ) -> tuple[float, int | Sequence[float]]:
-    """End and times to save of a run without either."""
+    """End and times to save, with their defaults; refuses what layers or random values exclude."""
     layers, random = problem.layering, problem.random
     if random is not None:
         last = float(random.count) if not layers.is_flow else float(random.depth or 0.0)
@@ -273,7 +270,7 @@ def _usual_times(
 
 
 def _layers_at(problem: Problem, times: FloatArray, save: Any) -> FloatArray:
-    """Whole numbers of layers; times that were only counted are rounded to them."""
+    """Whole numbers of layers; times from a count are rounded, given ones must be whole."""
     if problem.layering.is_flow:
         return times
     whole = np.unique(np.rint(times))
@@ -291,7 +288,7 @@ def save_times(
     first: float | None = None,
     called: str = "until",
 ) -> FloatArray:
-    """Increasing times at which to save: given ones, or so many from 0, "log" from `first`.
+    """Increasing times to save: the given ones, or a number of them from 0, "log" from `first`.
 
     >>> save_times(100.0, 3, spacing="log", first=1.0).tolist()
     [1.0, 10.0, 100.0]

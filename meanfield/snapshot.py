@@ -1,4 +1,4 @@
-"""Snapshots of the time loop: the measure at one time, and the checkpoint to go on from."""
+"""Snapshots of the time loop, and checkpoints from which it goes on."""
 
 from __future__ import annotations
 
@@ -13,33 +13,23 @@ from meanfield.measures import Density, Measure
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """State at the start of a step: enough to go on equal to the bit.
+    """State at the start of a step, from which a run goes on equal to the bit.
 
-    Steps are taken on a local clock, which starts again where steps are too short for it: beside
-    1e60 a double knows no step of 1.
-
-    - clock: scaled time since `epoch`.
-    - state: state vector of the representation, one-dimensional.
-    - step: step that the stepper tries next; None lets it choose.
-    - steps, rejected, evaluations: counts since time 0: accepted steps, rejected steps, right-hand
-      sides (also at saved times).
-    - epoch: scaled time at which the local clock started.
-    - events: how many events happened until now.
-    - unit: unit of time in which the stepper works.
-    - fixed (dict of str to ndarray): what the representation needs besides its state, see
-      `Representation.fixed`.
+    Steps use a local clock, which starts again where steps are too short for it: a double near
+    1e60 cannot represent a step of 1.
     """
 
-    clock: float
-    state: State
-    step: float | None = None
+    clock: float  # scaled time since `epoch`
+    state: State  # state vector of the representation, one-dimensional
+    step: float | None = None  # step that the stepper tries next; None lets it choose
+    # Counts since time 0: accepted steps, rejected steps, right-hand sides (also at saved times).
     steps: int = 0
     rejected: int = 0
     evaluations: int = 0
-    epoch: float = 0.0
-    events: int = 0
-    unit: float = 1.0
-    fixed: FixedArrays = field(default_factory=dict)
+    epoch: float = 0.0  # scaled time at which the local clock started
+    events: int = 0  # number of events until now
+    unit: float = 1.0  # the stepper's unit of time
+    fixed: FixedArrays = field(default_factory=dict)  # see `Representation.fixed`
 
     @property
     def time(self) -> float:
@@ -49,22 +39,14 @@ class Checkpoint:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A measure at one time.
+    """A measure at one time."""
 
-    - time: scaled time.
-    - measure (Density or Measure): the state as a measure.
-    - moments: moments up to the problem's `moment_degree`, packed as the manifold likes.
-    - representation: name of the representation that carries it.
-    - diagnostics (dict of str to float): how well it is represented, and the work done so far.
-    - checkpoint (Checkpoint): start of the step in which this time lies.
-    - events (tuple of Event): what happened since the previous snapshot, or since the checkpoint
-      the run started from.
-    """
-
-    time: float
+    time: float  # scaled time
     measure: Density | Measure
-    moments: ModalArray
+    moments: ModalArray  # up to the problem's `moment_degree`, packed
     representation: str
-    diagnostics: dict[str, float] = field(default_factory=dict)
+    diagnostics: dict[str, float] = field(default_factory=dict)  # accuracy, and work since time 0
+    # Start of the step in which this time lies.
     checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(0.0, np.zeros(0)))
+    # Events since the previous snapshot, or since the checkpoint from which the run started.
     events: tuple[Event, ...] = ()

@@ -26,20 +26,18 @@ CHANGING = ("kernel", "flow", "feed_forward", "drift")
 @checked
 @dataclass(frozen=True)
 class Stage:
-    """Part of a run in which the parameters of a problem are others.
+    """Part of a run with other parameters; those that are None are the problem's.
 
-    Missing parts are taken from the problem. An attention has its own flow.
+    An attention has its own flow.
 
     Attributes
     ----------
     end : float, optional
-        Where it ends, in the unit of time of the run; with layers their number. The last
-        stage has none, and lasts on.
+        End, in the unit of time of the run; with layers their number. The last stage has none.
     kernel : Kernel or Attention, optional
-        In the place of the problem's.
     flow : Flow, optional
     feed_forward, drift : FeedForward, LinearDrift; optional
-        One without effect has output = 0, or is LinearDrift(0).
+        To switch one off, give a FeedForward with output = 0, or LinearDrift(0).
 
     Raises
     ------
@@ -99,13 +97,13 @@ def check_ends(stages: Sequence[Stage]) -> None:
 
 
 def stage_problems(problem: Problem) -> tuple[Problem, ...]:
-    """Problem of each stage, as if there was no other, without an initial law."""
+    """Problem of each stage alone, with the initial law `uniform`."""
     problems = []
     for number, stage in enumerate(problem.stages, 1):
         parts = {name: getattr(stage, name) for name in CHANGING}
         changes = {name: value for name, value in parts.items() if value is not None}
         if isinstance(changes.get("kernel", problem.kernel), Attention):
-            changes.setdefault("flow", None)  # which an attention says itself
+            changes.setdefault("flow", None)  # the attention sets its flow
         try:
             problems.append(replace(problem, initial=uniform(), stages=(), **changes))
         except ValueError as error:
@@ -114,7 +112,7 @@ def stage_problems(problem: Problem) -> tuple[Problem, ...]:
 
 
 def differing_stages(problem: Problem, alone: Sequence[Problem]) -> tuple[Stage, ...]:
-    """Stages that say only what differs from the problem."""
+    """Stages with only the parts that differ from the problem."""
     stages = list[Stage]()
     for stage, own in zip(problem.stages, alone, strict=True):
         parts: dict[str, Any] = {name: getattr(own, name) for name in CHANGING}
@@ -124,7 +122,7 @@ def differing_stages(problem: Problem, alone: Sequence[Problem]) -> tuple[Stage,
 
 
 def on_clock_of(problem: Problem, alone: Problem) -> Problem:
-    """A stage, or the problem of one time, in the scaled time of the whole problem."""
+    """The problem of a stage, or of one time, in the scaled time of the whole problem."""
     share = float(np.exp(alone.log_scale - problem.log_scale))
     kernel, flow = alone.kernel, alone.flow
     if share == 0.0:
@@ -138,6 +136,6 @@ def on_clock_of(problem: Problem, alone: Problem) -> Problem:
     elif share != 1.0:
         flow = replace(flow, strength=share * flow.strength)
     scaled = replace(alone, kernel=kernel, flow=flow, initial=problem.initial)
-    # All begin with what the first one begins with, whatever a law makes of a problem.
+    # All stages share one initial measure, although a law may depend on the parameters.
     scaled.__dict__["_initial_measure"] = problem._initial_measure
     return scaled

@@ -1,4 +1,4 @@
-"""How runs and files say why they end where they do: the words of a status, all of them."""
+"""All words of the status of runs and files: why they ended."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ COMPLETED, RUNNING = "completed", "running"
 _INTERRUPTED, _FAILED = "interrupted", "failed"
 _BY_RULE = "stopped: "
 LEFT_OUT = "left out"
-"""Status of a member that an adaptive sweep did not need."""
+"""Status of a member that an adaptive sweep skipped."""
 
 
 def stopped(error: SimulationError) -> str:
-    """Reason with the time after what happened."""
+    """Status after a SimulationError: its reason, with the time inserted before the colon."""
     happened, colon, details = error.reason.rstrip(".").partition(":")
     return f"{happened} at t = {error.time:.6g}{colon}{details}"
 
 
 def cut_short(error: BaseException, where: str) -> str:
-    """Status after anything but a reason of the run's own."""
-    # A stream that its consumer closes ends by GeneratorExit.
+    """Status after an interrupt or any other exception than a SimulationError."""
+    # Closing a stream raises GeneratorExit in it.
     interrupted = isinstance(error, KeyboardInterrupt | GeneratorExit)
     return f"{_INTERRUPTED if interrupted else _FAILED} {where}"
 
@@ -46,5 +46,5 @@ def is_finished(status: str | None) -> bool:
 
 
 def is_cut_short(status: str) -> bool:
-    """True if only a disturbance ended a file, so that it can be continued."""
+    """True if an interruption or an error ended a file, so that it can be continued."""
     return status.startswith((RUNNING, _INTERRUPTED, _FAILED)) or NOT_WRITTEN in status

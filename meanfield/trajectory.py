@@ -1,8 +1,8 @@
 """The only time loop: `trajectory` yields snapshots.
 
-It knows a representation's `adapt` and `failure`, the scheme that steps its right-hand side, and
-nothing of their reasons. Storing, progress and figures are consumers of the stream. Where stages
-follow one another, each ends exactly where it is to end: the step that leads beyond is cut there.
+It calls a representation's `adapt` and `failure`, and the scheme that steps its right-hand side.
+Storage, progress and figures consume the stream. Each stage ends exactly at its end: the step that
+leads beyond is cut there.
 """
 
 from __future__ import annotations
@@ -32,30 +32,29 @@ from meanfield.schemes import RightHandSide, Start, Stepper, StepTooLong
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.spectrum.stability import growth_rate_max
 
-# Shorter steps lose digits beside the clock, which therefore starts again.
+# Relative to the clock: shorter steps lose digits, so the clock starts again.
 _SHORT_STEP = 1e-6
-# Velocities at which positions move in steps longer than this are small for SciPy's error norm.
+# For longer steps velocities are too small for SciPy's error norm: the unit of time changes.
 _LONG_STEP = 1e90
-# No velocity exceeds the rate at which all mass falls together: nothing moves in a step this short
-# in its units, whatever the clock says.
+# In units of 1 / `contraction_rate`, which bounds all velocities: no position changes in a shorter
+# step.
 _VANISHED = 1e-16
-# A step that nothing resolves is halved this often: the end of a run is then known to a
-# thousandth of a step.
+# Halvings of a step that nothing resolves; they locate the end of the run to 1/1000 of a step.
 _HALVINGS = 10
 MOST_STEPS = 1e12
-"""Steps for which nobody waits: at ten microseconds each, the fastest, four months."""
+"""Largest number of steps: at ten microseconds each, the fastest, four months."""
 
-# Accepted steps after which their mean length is compared with the time that is left: more where
-# clusters may form, whose atoms take longer steps.
+# Accepted steps after which their mean length is compared with the remaining time. More where
+# clusters may form, because atoms take longer steps.
 _PACE_STEPS = 100_000
 _STEADY_PACE_STEPS = 1000
 
 
 Timeline = Sequence[tuple[float, Problem]]
-"""Ends in scaled time, the last one infinite, and problems that follow one another."""
+"""(end, problem) of consecutive stages; ends in scaled time, the last one infinite."""
 
 Enter = Callable[[Problem, Representation, State], Representation]
-"""(problem, representation, state) -> the same representation in that state of another problem."""
+"""(problem, representation, state) -> the representation for that problem in that state."""
 
 
 def trajectory(
@@ -74,22 +73,20 @@ def trajectory(
 ) -> Iterator[Snapshot]:
     """Evolve a representation and yield a snapshot at each time.
 
-    - problem: what is solved.
-    - representation (Representation): what carries the measure; its state is the initial one, or
-      that of `start`.
-    - times (sequence of float): scaled times, increasing, none before the start.
+    - representation: its state is the initial one, or that of `start`.
+    - times: scaled times, increasing, none before the start.
     - tolerance: relative and absolute tolerance of a step.
-    - start (Checkpoint): where to go on from; time 0 by default.
-    - watch: called before every right-hand side; what it raises ends the run. Long steps of many
-      tokens can then be interrupted where nothing is half done.
-    - hand_over: who takes over from a representation, and why; see `HandOver`.
-    - scheme: which scheme steps a representation of a problem; see `schemes`.
-    - timeline: problems one after another, in the place of the first argument; the representation
-      is that of the stage in which the start lies.
+    - start: checkpoint to go on from; time 0 by default.
+    - watch: called before every right-hand side; an exception from it ends the run. Long steps of
+      many tokens can then be interrupted in a consistent state.
+    - hand_over: successor of a representation; see `HandOver`.
+    - scheme: scheme that steps a representation of a problem; see `schemes`.
+    - timeline: stages in place of `problem`; the representation is that of the stage in which the
+      start lies.
     - enter: makes the representation of the next stage; see `Enter`.
     - symmetry: symmetry of the start and of all stages, which every carrier keeps.
 
-    SimulationError if the state is under-resolved, not finite, the step vanishes, or the energy
+    SimulationError if the state is under-resolved or not finite, the step vanishes, or the energy
     moves against the flow. Snapshots before the error are valid.
     """
     if not timeline:
@@ -109,7 +106,7 @@ def trajectory(
     stream = _evolved(evolution, times, start)
     stage = None
     while True:
-        # The last bits of a sum by BLAS depend on its threads, and of steps two make no faster.
+        # The last bits of a sum by BLAS depend on its threads, and two make no step faster.
         with one_blas_thread():
             snapshot = next(stream, None)
             if snapshot is None:
@@ -118,7 +115,7 @@ def trajectory(
                 stage = evolution.problem
                 climbed, highest, allowed = ascent(stage), -math.inf, tolerance
             height = climbed(snapshot.measure, snapshot.moments)
-        # What a carrier may leave unresolved it also hands over.
+        # A successor inherits the unresolved part of an earlier carrier.
         allowed = max(allowed, evolution.representation.tolerance)
         if height < highest - GROWN * allowed:
             reason = (
@@ -156,10 +153,7 @@ def _evolved(
 
 @dataclass(eq=False)
 class _Evolution:
-    """Where a run stands: a representation, its last checkpoint, and the step ahead of it.
-
-    representation: what carries the measure now; here: state after the last accepted step.
-    """
+    """State of the loop: the current representation, `here`, the last checkpoint, and a step."""
 
     _timeline: Timeline
     _moment_degree: int
@@ -170,7 +164,7 @@ class _Evolution:
     _scheme: Callable[[Problem, Representation], Scheme]
     _enter: Enter | None
     _symmetry: Symmetry | None
-    _tells_stages: bool  # their beginnings are events
+    _tells_stages: bool  # the beginning of a stage is an event
     _stepper: Stepper | None = None
     _events: list[Event] = field(default_factory=list)
     _halvings: int = 0
@@ -182,12 +176,12 @@ class _Evolution:
         self.representation = self._symmetric(self.representation)
 
     def release(self) -> None:
-        """Let go of the stepper, which calls back and would keep itself and its stages for ever."""
+        """Drop the stepper: its callback is a reference cycle that keeps all its arrays."""
         self._stepper = None
         vars(self).pop("_taken", None)
 
     def begin(self, start: Checkpoint | None, last: float) -> None:
-        """Go on to a last time from a checkpoint, or from what the representation starts with."""
+        """Begin at a checkpoint, or at the representation's initial state; `last` is the end."""
         carrier, self._last = self.representation, float(last)
         if start is None:
             self.here = Checkpoint(0.0, carrier.state, fixed=carrier.fixed)
@@ -196,9 +190,9 @@ class _Evolution:
             )
         else:
             self.here, self._evaluations = start, start.evaluations
-            # A checkpoint inside a step was counted with that step, which is taken again.
+            # A checkpoint inside a step has counted that step, which is repeated now.
             self._repeats = start.step is not None
-        # A checkpoint at the end of a stage is one of the next.
+        # A checkpoint at the end of a stage belongs to the next one.
         self._number = bisect_right([end for end, _ in self._timeline], self.here.time)
         self._begin_stage()
 
@@ -219,7 +213,7 @@ class _Evolution:
 
     @property
     def ahead(self) -> float:
-        """Time that the step ahead reaches: at most the end of the stage."""
+        """Time that the step reaches, at most the end of the stage."""
         reached = self.here.epoch + self._taken.time
         return min(self._last if self._taken.time >= self._end else reached, self._stage_end)
 
@@ -229,7 +223,7 @@ class _Evolution:
         return self._last - self.here.epoch if self.problem.is_time_dependent else math.inf
 
     def step(self) -> bool:
-        """Take the step ahead; False if it has to be taken again, finer or by a successor."""
+        """Take a step; False if it must be repeated, shorter, refined or by a successor."""
         here, carrier = self.here, self.representation
         if self._stepper is None:
             begin = Start(here.clock, here.state, here.step, here.unit, here.steps, self._end)
@@ -239,7 +233,7 @@ class _Evolution:
         stepper = self._stepper
         alive = stepper.step(carrier.largest_step(here.time, here.state))
         if alive and not self._moves(stepper.step_size):
-            # A first step may be chosen far too short; then steps grow.
+            # A first step may be far too short, and grow.
             alive = stepper.step_size > stepper.time - stepper.previous_time
         if not alive or not np.all(np.isfinite(stepper.state)):
             raise self.ended(self._advice(stepper))
@@ -250,8 +244,8 @@ class _Evolution:
             events, last = carrier.events(stepper), self._stage_end - here.epoch
             self._new_events = self._happened([each for each in events if each.time <= last])
             return True
-        # The step left what this representation resolves: take it again, with the next one
-        # or refined, or shorter where nothing else is left, to come close to the limit.
+        # This representation does not resolve the step. Repeat it with the successor, or refined;
+        # otherwise shorter, to come close to the limit.
         self.here = replace(here, rejected=here.rejected + 1)
         if isinstance(reason, Final):
             raise self.ended(reason)
@@ -270,20 +264,20 @@ class _Evolution:
     def _dense_state(self, time: float) -> State:
         stepper = self._taken
         stepper.interpolate()
-        # From here on a resumed run does what was not yet counted.
+        # From here on a resumed run does new work, which counts.
         self._repeats = False
         # Beside a large epoch the difference may round beyond the step.
         clock = min(max(time - self.here.epoch, stepper.previous_time), stepper.time)
         return stepper.dense_output(clock)
 
     def retake(self, step: float) -> None:
-        """Take the step ahead again, with another first attempt."""
+        """Repeat the step with another first attempt."""
         self._events = [event for event in self._events if event.time <= self.here.time]
         self.here = replace(self.here, step=step, rejected=self.here.rejected + 1)
         self._stepper = None
 
     def accept(self) -> None:
-        """Stand behind the step ahead."""
+        """Accept the step; enter the next stage if it reaches the end of this one."""
         stepper, here = self._taken, self.here
         cut = self.ahead >= self._stage_end
         state = self._dense_state(self._stage_end) if cut else stepper.state
@@ -353,7 +347,7 @@ class _Evolution:
         return carrier if self._symmetry is None else self._symmetry.carried(carrier)
 
     def _followed(self, rejected: State | None = None) -> bool:
-        """True if another representation, or the same one adapted, goes on from here.
+        """True if a successor, or the same representation adapted, goes on from here.
 
         `rejected` is the state after the next step, if that failed.
         """
@@ -389,13 +383,13 @@ class _Evolution:
         return self.representation.failure(self.here.time, self.here.state)
 
     def _happened(self, events: Sequence[Event]) -> int:
-        """Keep events that are on the stepper's clock, and count them."""
+        """Store events, given on the stepper's clock, and return their number."""
         self._events.extend(replace(event, time=self.here.epoch + event.time) for event in events)
         return len(events)
 
     def _moves(self, step: float) -> bool:
         layers = self.problem.layering
-        # Whole layers, and normalised outputs, move however small weights are.
+        # Layers and normalised outputs move tokens, however small the weights are.
         if not layers.is_flow or layers.norm.of_output:
             return True
         problem, begin = self.problem, self.here.time
@@ -403,11 +397,11 @@ class _Evolution:
         if problem.time_functions:
             ends = (begin, min(begin + step, self._last))
             rate = max(contraction_rate(problem.now(time)) for time in ends)
-        # Without a velocity, of heads without value, steps are those of noise alone.
+        # Without a velocity (heads without value) steps belong to noise alone.
         return rate == 0.0 or step * rate > _VANISHED
 
     def _watched(self, rhs: RightHandSide) -> RightHandSide:
-        """Right-hand side on the stepper's clock, of one in time; each evaluation is counted."""
+        """Right-hand side as a function of the stepper's clock, which counts its evaluations."""
         epoch = self.here.epoch
         keep = None if self._symmetry is None else self._symmetry.keep(self.representation)
 
@@ -419,7 +413,7 @@ class _Evolution:
                 rate = rhs(epoch + clock, state)
                 return rate if keep is None else keep(rate)
             except NotBalanced:
-                # A stage of too long a step: the stepper takes a shorter one.
+                # The step is too long: NaN makes the stepper take a shorter one.
                 return np.full_like(state, np.nan)
 
         return watched_rhs
@@ -456,7 +450,7 @@ class _Evolution:
 
 
 def _check_pace(before: Checkpoint, now: Checkpoint, end: float) -> None:
-    """Give up where the steps since a checkpoint say that the end is out of reach."""
+    """SimulationError if steps as long as those since a checkpoint cannot reach the end."""
     step = (now.time - before.time) / (now.steps - before.steps)
     left = end - now.time
     if left > MOST_STEPS * step:

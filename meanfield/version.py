@@ -1,3 +1,3 @@
-"""Version of this package, where every floor can ask for it."""
+"""Version of this package; every module may import it."""
 
 __version__ = "0.2.0"
