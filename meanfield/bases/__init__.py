@@ -1,1 +1,1 @@
-"""Bases: densities as series, on grids where they are exact."""
+"""Bases: series of densities, with grids on which their products are exact."""

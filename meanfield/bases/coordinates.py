@@ -1,8 +1,7 @@
-"""Real coordinates of fields without degree 0, on the circle and the sphere.
+"""Real coordinates of fields without degree 0, on the circle and the sphere, for linear algebra.
 
-Real fields have complex coefficients of which not all parts are free: one of order 0 is real on
-the sphere, and degree 0 is the mass. What is free, scaled, is a vector of real numbers whose
-Euclidean product is int g h dsigma. Linear algebra wants those.
+Not all parts of the complex coefficients are free: on the sphere order 0 is real. The free parts,
+scaled, form a real vector. The Euclidean product of two such vectors is int g h dsigma.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ class Coordinates:
     """Free real numbers of packed coefficients: real, then imaginary parts; m > 0 times sqrt(2)."""
 
     degrees: IntArray  # (count of coefficients,): degree of each complex coefficient
-    orders: IntArray  # (count of coefficients,): its order: where it is 0 the coefficient is real
+    orders: IntArray  # (count of coefficients,): order; a coefficient of order 0 is real
 
     @cached_property
     def real(self) -> IntArray:
-        """Coefficients whose real parts come first."""
+        """Indices of the coefficients with a free real part."""
         return np.flatnonzero(self.degrees > 0)
 
     @cached_property
     def imaginary(self) -> IntArray:
-        """Coefficients whose imaginary parts come then."""
+        """Indices of the coefficients with a free imaginary part."""
         return np.flatnonzero(self.orders > 0)
 
     @cached_property
@@ -41,27 +40,27 @@ class Coordinates:
 
     @property
     def size(self) -> int:
-        """How many there are: 2 K on the circle, (L + 1)^2 - 1 on the sphere."""
+        """Count of real coordinates: 2 K on the circle, (L + 1)^2 - 1 on the sphere."""
         return len(self.real) + len(self.imaginary)
 
     @cached_property
     def vector_degrees(self) -> IntArray:
-        """Degree of each real number, shape (size,)."""
+        """Degree of each real coordinate, shape (size,)."""
         return self.degrees[self.coefficient_of]
 
     @cached_property
     def coefficient_of(self) -> IntArray:
-        """Coefficient of which each real number is a part, shape (size,)."""
+        """Index of the coefficient that each real coordinate is a part of, shape (size,)."""
         return np.concatenate([self.real, self.imaginary])
 
     def to_vector(self, coefficients: ModalArray) -> FloatArray:
-        """Real numbers of coefficients, shape (..., size)."""
+        """Real coordinates of coefficients, shape (..., size)."""
         scaled = self._scale * coefficients
         parts = [scaled.real[..., self.real], scaled.imag[..., self.imaginary]]
         return np.concatenate(parts, axis=-1)
 
     def to_coefficients(self, vector: npt.ArrayLike) -> ComplexArray:
-        """Coefficients of real numbers (..., size); that of degree 0 is 0."""
+        """Coefficients of real coordinates (..., size); degree 0 is 0."""
         numbers = np.asarray(vector, dtype=np.float64)
         shape = (*numbers.shape[:-1], len(self.degrees))
         coefficients = np.zeros(shape, dtype=np.complex128)
@@ -84,5 +83,5 @@ def coordinates(dimension: int, max_degree: int) -> Coordinates:
 
 
 def coordinate_count(dimension: int, degree: int) -> int:
-    """Number of real coordinates up to a degree, however large; see `Coordinates.size`."""
+    """`Coordinates.size` up to a degree, without its arrays."""
     return 2 * degree if dimension == 1 else (degree + 1) ** 2 - 1

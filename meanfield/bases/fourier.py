@@ -1,7 +1,7 @@
 """Equispaced grid on the circle and its Fourier transforms.
 
 A product of a density of degree K and a velocity of degree H has degree K + H. On n nodes
-the part of degree n - k is seen as degree k, so degrees up to K are exact when
+degree n - k is aliased to degree k, so degrees up to K are exact when
 
     n > 2 K + H.
 """
@@ -17,7 +17,7 @@ from meanfield.arrays import ComplexArray, FloatArray
 
 
 def alias_free_size(max_degree: int, field_degree: int) -> int:
-    """Nodes for alias-free products with a field of field_degree, even and fast to transform."""
+    """Count of nodes for alias-free products with a field: even, and fast to transform."""
     import scipy.fft
 
     least = 2 * max_degree + field_degree + 1
@@ -26,9 +26,9 @@ def alias_free_size(max_degree: int, field_degree: int) -> int:
 
 @dataclass(frozen=True)
 class CircleGrid:
-    """Grid of `size` equispaced nodes for fields up to max_degree < size / 2, and products."""
+    """Equispaced nodes on which products of two fields up to max_degree are exact."""
 
-    max_degree: int  # largest degree of the modal side, shape (max_degree + 1,)
+    max_degree: int  # of coefficients (max_degree + 1,)
 
     @cached_property
     def size(self) -> int:
@@ -49,7 +49,6 @@ class CircleGrid:
         return np.asarray(np.fft.irfft(coefficients, self.size, norm="forward"))
 
     def to_modal(self, values: FloatArray) -> ComplexArray:
-        """Coefficients up to max_degree of nodal values."""
         modal = np.fft.rfft(values, norm="forward")
         return np.asarray(modal[..., : self.max_degree + 1])
 

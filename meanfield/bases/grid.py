@@ -1,4 +1,4 @@
-"""Grids of all manifolds: the nodal side of their transforms."""
+"""Interface of the grids of all manifolds."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from meanfield.arrays import FloatArray, ModalArray
 
 
 class Grid(Protocol):
-    """Nodal side of the transforms, for fields up to one degree."""
+    """Nodes of a manifold, and transforms of fields up to one degree."""
 
     @property
     def max_degree(self) -> int:
-        """Largest degree of the modal side."""
+        """Largest degree of coefficients."""
 
     @property
     def points(self) -> FloatArray:
@@ -35,14 +35,14 @@ class Grid(Protocol):
         """Gradient at the nodes of a field given by its coefficients."""
 
     def project(self, components: FloatArray) -> FloatArray:
-        """Tangential part, as nodal vectors are, of (d, n) vectors of R^d at the nodes.
+        """Nodal vectors: tangential part of vectors (d, n) of R^d at the nodes.
 
-        On the circle also of (1, n), which are tangential already.
+        On the circle (1, n) is allowed too, and tangential already.
         """
 
     def divergence(self, flux: FloatArray, max_degree: int | None = None) -> ModalArray:
         """Coefficients of the divergence of a nodal vector field; degree 0 is exactly 0.
 
-        Up to max_degree, which may be half as large again as the grid's, its default. Above that
-        a flux made of products is seen with what its higher degrees are mistaken for.
+        max_degree is the grid's by default, and at most 3/2 of it. Products of fields are aliased
+        in the degrees above the grid's.
         """

@@ -1,8 +1,8 @@
 """Gauss-Legendre grid on the sphere.
 
-A density of degree L times the gradient of a potential of degree H, tested against gradients
-of degree L, is a polynomial of degree 2 L + H: on rings exact to that degree the coefficients
-of div(f grad Phi) are exact up to degree L.
+A density of degree L times the gradient of a potential of degree H times a gradient of degree L
+is a polynomial of degree 2 L + H. Rings exact to that degree give the coefficients of
+div(f grad Phi) exactly up to degree L.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from meanfield.engines.harmonics.rings import Rings, rings
 
 @dataclass(frozen=True)
 class SphereGrid:
-    """Grid for fields up to max_degree; products of two of them are exact.
+    """Gauss-Legendre nodes on which products of two fields up to max_degree are exact.
 
     Values are flat, ring after ring from the north pole; `reshape(grid.shape)` gives the map.
     Vectors have the components (theta, phi) along the first axis.
     """
 
-    max_degree: int  # largest degree L of the modal side, of (L + 1)(L + 2) / 2 coefficients
+    max_degree: int  # L of (L + 1)(L + 2) / 2 coefficients
 
     @cached_property
     def _rings(self) -> Rings:
@@ -54,7 +54,7 @@ class SphereGrid:
         return self._rings.values(coefficients)
 
     def to_modal(self, values: FloatArray) -> ComplexArray:
-        """Coefficients up to max_degree of nodal values; exact for fields up to 2 max_degree."""
+        """Coefficients up to max_degree; exact for fields up to 2 max_degree."""
         return self._rings.analysis(values, self.max_degree)
 
     def gradient(self, coefficients: ComplexArray) -> FloatArray:

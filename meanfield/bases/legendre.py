@@ -1,7 +1,7 @@
 """Polynomials on one interval of label space: nodes, Legendre coefficients, interpolation.
 
-Everything is a matrix for a fixed number p of Gauss-Legendre nodes on [-1, 1], applied to many
-intervals at once. The nodes resolve polynomials of degree p - 1 and integrate degree 2 p - 1.
+Functions return matrices for p Gauss-Legendre nodes on [-1, 1], which apply to many intervals at
+once. The nodes resolve polynomials of degree p - 1 and integrate degree 2 p - 1.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ def to_coefficients(order: int) -> FloatArray:
 
 
 def interpolation(order: int, targets: FloatArray) -> FloatArray:
-    """Matrix (m, order) from values at the nodes to those at m targets."""
+    """Matrix (m, order) from values at the nodes to values at m targets in [-1, 1]."""
     values = np.polynomial.legendre.legvander(np.asarray(targets), order - 1)
     return np.asarray(values @ to_coefficients(order))
 
 
 @lru_cache(maxsize=8)
 def halving(order: int) -> FloatArray:
-    """Matrix (2 order, order) from an interval to its lower half and its upper half."""
+    """Matrix (2 order, order) from values on an interval to values on its lower and upper half."""
     nodes, _ = gauss_legendre(order)
     return interpolation(order, np.concatenate([nodes - 1.0, nodes + 1.0]) / 2.0)
 
 
 @lru_cache(maxsize=8)
 def joining(order: int) -> FloatArray:
-    """Matrix (order, 2 order) from the lower half and the upper half of an interval to it.
+    """Matrix (order, 2 order) from values on the lower and upper half to values on the whole.
 
-    Values of the halves' polynomials at the nodes of the whole; the middle is the lower one's.
+    They are values of the halves' polynomials; the middle belongs to the lower half.
     """
     nodes, _ = gauss_legendre(order)
     upper = nodes > 0.0

@@ -1,1 +1,1 @@
-"""Axial densities on spheres of any dimension: Gegenbauer polynomials of the height."""
+"""Gegenbauer polynomials of the height: the basis of axial densities on S^{d-1}, any d."""

@@ -2,8 +2,8 @@
 
     sigma: (1 - u^2)^{(d-3)/2} du, normalised;    nodes: zeros of P_n
 
-Transforms are products of matrices of sqrt(w_i) Y_l(theta_i), whose columns are orthonormal:
-nothing overflows where weights are 1e-200, as next to the poles of S^999.
+Transforms multiply by the matrix sqrt(w_i) Y_l(theta_i), whose columns are orthonormal. So nothing
+overflows where weights are 1e-200, as next to the poles of S^999.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from meanfield.arrays import EPS, ComplexArray, FloatArray
 from meanfield.bases.gegenbauer.harmonics import roots
 
 _NEWTON_STEPS = 3
-# Error below which a nodal value counts as known.
+# Largest rounding error of a nodal value that counts as resolved.
 _RESOLVED = 1e-9
 
 
 @dataclass(frozen=True)
 class AxialGrid:
-    """Grid of n Gauss-Jacobi nodes, on which products of three fields of max_degree integrate."""
+    """Gauss-Jacobi nodes that integrate products of three fields up to max_degree exactly."""
 
     ambient: int  # d of S^{d-1}
-    max_degree: int  # largest degree of the modal side
+    max_degree: int
 
     @cached_property
     def _tables(self) -> _Tables:
@@ -45,10 +45,10 @@ class AxialGrid:
         return vectors**2
 
     def to_nodal(self, coefficients: ComplexArray) -> FloatArray:
-        """Values at the nodes of a field of up to half as many degrees again.
+        """Values at the nodes of a field up to degree 3/2 max_degree.
 
-        Those of a density are known to rounding over the root of the weight: next to the poles of
-        many dimensions, where sigma has no mass, they are noise, which counts by the weight.
+        Their error is rounding over the root of the weight. Next to the poles in many dimensions,
+        where sigma has almost no mass, they are noise.
         """
         f = np.real(coefficients)
         return np.asarray((self._tables.values[:, : len(f)] @ f) / self._tables.root)
@@ -58,7 +58,6 @@ class AxialGrid:
         return np.asarray(self._tables.root * _RESOLVED > EPS * size)
 
     def to_modal(self, values: FloatArray) -> ComplexArray:
-        """Coefficients up to max_degree of nodal values."""
         tables = self._tables
         modal = (tables.root * values) @ tables.values[:, : self.max_degree + 1]
         return modal.astype(np.complex128)
@@ -68,7 +67,7 @@ class AxialGrid:
         return np.asarray((self._tables.slopes[:, : len(f)] @ f) / self._tables.root)
 
     def project(self, components: FloatArray) -> FloatArray:
-        """Refuse vectors of R^d: one without the axis has no velocity here."""
+        """Refuse vectors of R^d, which need not keep the axis."""
         raise ValueError("vectors of R^d have no place on the grid of an axial density.")
 
     def divergence(self, flux: FloatArray, max_degree: int | None = None) -> ComplexArray:
@@ -81,7 +80,7 @@ class AxialGrid:
 
 @dataclass(frozen=True, eq=False)
 class _Tables:
-    """Nodes, roots of weights, and, times these, Y_l and dY_l / dtheta at the nodes."""
+    """Nodes theta_i, sqrt(w_i), sqrt(w_i) Y_l(theta_i) and sqrt(w_i) Y_l'(theta_i)."""
 
     angles: FloatArray
     root: FloatArray
@@ -93,11 +92,11 @@ class _Tables:
 def _tables(d: int, max_degree: int) -> _Tables:
     from meanfield.bases.gegenbauer import series
 
-    # 2 n - 1 >= 3 L; the degrees up to n - 1 are those that the nodes tell apart.
+    # 2 n - 1 >= 3 L; n nodes determine degrees up to n - 1.
     n = 3 * max_degree // 2 + 1
     angles = nodes(d, n)
     values = series.harmonics(d, angles, n - 1)
-    # Christoffel: 1 / w_i = sum_{l < n} Y_l^2, whose terms may be squares beyond the doubles.
+    # Christoffel: 1 / w_i = sum_{l < n} Y_l^2, scaled because the squares may overflow.
     largest = np.abs(values).max(axis=1)
     root = 1.0 / (largest * np.sqrt(((values / largest[:, None]) ** 2).sum(axis=1)))
     slopes = series.slopes(d, angles, n - 1)
@@ -111,7 +110,7 @@ def _tables(d: int, max_degree: int) -> _Tables:
 def nodes(d: int, count: int) -> FloatArray:
     """Polar angles of the zeros of P_count, increasing, to rounding.
 
-    Eigenvalues of the Jacobi matrix (Golub and Welsch 1969), then Newton's method in the angle.
+    Eigenvalues of the Jacobi matrix (Golub and Welsch 1969) start Newton's method in the angle.
     """
     from scipy.linalg import eigvalsh_tridiagonal
 

@@ -1,10 +1,10 @@
-"""Sizes of zonal harmonics on S^{d-1}, and coefficients in two normalisations.
+"""Zonal harmonics Y_l on S^{d-1}, and coefficients in two normalisations.
 
     N_l = (2l + d - 2) / (l + d - 2) binom(l + d - 2, l),      Y_l = sqrt(N_l) P_l,    P_l(1) = 1
 
-Y_l is orthonormal for sigma (P_l is the Gegenbauer polynomial C_l^{(d-2)/2} over its value at 1,
-DLMF 18.3.1; N_l the dimension of the harmonics of degree l). Moments of a measure are
-m_l = int P_l dmu, what files and users see; the coefficients inside are f_l = sqrt(N_l) m_l.
+Y_l is orthonormal for sigma. P_l is the Gegenbauer polynomial C_l^{(d-2)/2} over its value at 1
+(DLMF 18.3.1), and N_l the dimension of the harmonics of degree l. Files and users get moments
+m_l = int P_l dmu of a measure mu; the package works with the coefficients f_l = sqrt(N_l) m_l.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 
-# A grid has half as many degrees again as a density, and sqrt(N_l) of all of them must be a number.
+# The grid of a density has degrees up to 3/2 of its largest; their sqrt(N_l) must not overflow.
 _LARGEST_ROOT = 1e290
 _MOST = 2048
 
@@ -40,7 +40,7 @@ def largest_degree(d: int) -> int:
 
 
 def check_coefficients(d: int, coefficients: ModalArray) -> ComplexArray:
-    """Coefficients of a density as they are packed, of complex ones; of real ones, the moments."""
+    """Packed coefficients of a density, from complex coefficients or from real moments."""
     array = np.asarray(coefficients)
     if array.ndim != 1 or len(array) == 0:
         raise ValueError(f"coefficients have shape {array.shape}, expected (max_degree + 1,).")
@@ -57,7 +57,7 @@ def unpacked(d: int, coefficients: ModalArray) -> FloatArray:
 
 
 def packed(d: int, array: FloatArray) -> ComplexArray:
-    """Inverse of `spread`."""
+    """Inverse of `unpacked`."""
     return np.asarray(array * roots(d, array.shape[-1] - 1), dtype=np.complex128)
 
 

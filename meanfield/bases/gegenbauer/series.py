@@ -1,9 +1,9 @@
-"""Zonal series at scattered polar angles, and moments of weighted ones: compiled recurrences.
+"""Zonal series at scattered polar angles, and moments of weighted angles: compiled recurrences.
 
     (l + d - 2) P_{l+1} = (2l + d - 2) u P_l - l P_{l-1},      u = cos(theta)     (DLMF 18.9.1)
 
-Near the poles it is written for the steps P_{l+1} - P_l, which 1 - |u| tells without cancellation:
-P_l itself would carry l^2 times the rounding of u.
+Near the poles the recurrence computes the steps P_{l+1} - P_l from 1 - |u|, without cancellation.
+P_l from u would carry l^2 times the rounding of u.
 """
 
 from __future__ import annotations
@@ -16,16 +16,13 @@ from meanfield.arrays import FloatArray
 from meanfield.bases.gegenbauer.harmonics import roots
 from meanfield.engines.compiled import njit
 
-# Where 1 - |u| is smaller the recurrence goes by steps.
+# For smaller 1 - |u| the recurrence computes steps.
 _NEAR_A_POLE = 0.5
 
 
 @njit
 def _polynomials(angle, d, row):  # type: ignore[no-untyped-def]
-    """P_0 ... P_L at an angle into a row (L + 1,); angles beyond the poles are their mirror images.
-
-    Written for |u|, then P_l(-u) = (-1)^l P_l(u).
-    """
+    """Write P_0 ... P_L at an angle into a row (L + 1,), by P_l(-u) = (-1)^l P_l(u) for u < 0."""
     cosine = math.cos(angle)
     half = 0.5 * angle
     # 1 - |u|
@@ -87,10 +84,9 @@ def harmonics(d: int, angles: FloatArray, max_degree: int) -> FloatArray:
 
 
 def slopes(d: int, angles: FloatArray, max_degree: int) -> FloatArray:
-    """Derivatives of Y_l in theta, shape (n, max_degree + 1).
+    """Derivatives of Y_l in theta, shape (n, max_degree + 1), by the harmonics Y' of S^{d+1}.
 
-    Of the harmonics Y' of S^{d+1}: dY_l / dtheta = -sqrt(l(l+d-2) d/(d-1)) sin(theta) Y'_{l-1}
-    (DLMF 18.9.19).
+    dY_l / dtheta = -sqrt(l(l+d-2) d/(d-1)) sin(theta) Y'_{l-1}    (DLMF 18.9.19)
     """
     derivatives = np.zeros((len(angles), max_degree + 1))
     if max_degree:
