@@ -1,7 +1,7 @@
-"""Brownian paths whose every increment can be drawn again from (seed, step) alone.
+"""Brownian paths: every increment can be drawn again from (seed, step) alone.
 
 Step number i of a run draws from the counter-based generator Philox (Salmon et al., 2011) with
-key (seed, i): nothing is carried from step to step, so a run resumes equal to the bit. Streams of
+key (seed, i). No state passes from step to step, so a run resumes equal to the bit. Streams of
 one key differ by their counters. Streams 0 and 1 are the increments of the halves of the step.
 Stream k >= 2 splits dyadic interval k of the step, numbered as in a heap (1 is the step, 2 k and
 2 k + 1 the halves of k). It is drawn only for dense output inside a step.
@@ -23,11 +23,11 @@ _LARGEST = 2**64 - 1
 
 @dataclass(frozen=True)
 class BrownianPath:
-    """Independent Brownian paths, step by step, in units of the root of a step."""
+    """Independent Brownian paths, in units of the root of a step."""
 
     seed: int  # 0 to 2^64 - 1
-    shape: tuple[int, ...]  # shape of the normals of a half step, one path each
-    depth: int = 4  # halvings of a step that intervals inside it are split into
+    shape: tuple[int, ...]  # one path for each entry
+    depth: int = 4  # dense output halves a step so often, then bridges to its time directly
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer):
@@ -36,13 +36,13 @@ class BrownianPath:
             raise ValueError(f"seed is {self.seed}, expected 0 to 2^64 - 1.")
 
     def normals(self, step: int, stream: int) -> FloatArray:
-        """Independent standard normals of a stream of a step, the same in every call."""
+        """Independent standard normals of one stream of a step, the same in every call."""
         numbers = np.empty(math.prod(self.shape))
         # As a list, numbers from 2^63 would become floats, and neighbours the same.
         key = np.array([self.seed, step], dtype=np.uint64)
 
         def chunk(i: int) -> None:
-            # The generator counts in the first word; it cannot run into another stream.
+            # The generator counts in the first word, and so stays in its stream.
             generator = np.random.Philox(key=key, counter=[0, 0, i, stream])
             part = numbers[i * _CHUNK : (i + 1) * _CHUNK]
             np.random.Generator(generator).standard_normal(out=part)
@@ -57,8 +57,8 @@ class BrownianPath:
     def inside(self, step: int, fraction: float) -> FloatArray:
         """Path W(fraction) since the beginning of the step, in units of the root of the step.
 
-        The Brownian bridge between the halves of the step, by Levy's construction: W at the
-        middle m of an interval (a, b) has mean (W(a) + W(b)) / 2 and variance (b - a) / 4.
+        Levy's construction of the Brownian bridge between the halves of the step: W at the middle
+        of an interval (a, b) has mean (W(a) + W(b)) / 2 and variance (b - a) / 4.
         """
         first, second = (math.sqrt(0.5) * half for half in self.halves(step))
         if fraction <= 0.5:

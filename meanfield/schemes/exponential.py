@@ -2,14 +2,14 @@
 
     u' = L u + N(t, u),    L diagonal and real.
 
-The linear part is exact, however stiff; `exponential_weights` has the method. Its error is
-estimated by stages, of order three: in place of N_5 the mean of N_2 and N_3 is as good, whose
-errors of order two are opposite. Modes that are driven by others but do not act back have
-N_2 = N_3 = N_5; what is wrong in the integral of N over the step is seen in its second
-difference N_1 - 2 N_5 + N_4 alone.
+The linear part is exact, however stiff; `exponential_weights` states the method. An embedded method
+of order three estimates the error: it replaces N_5 by the mean of N_2 and N_3, whose errors of
+order two are opposite. Modes that do not act back on the modes that drive them have
+N_2 = N_3 = N_5. There only the second difference N_1 - 2 N_5 + N_4 shows the error of the integral
+of N over the step.
 
-Steps are powers of 2^{1/16}, and kept while that is good enough: so are their weights. The
-stepper has no memory beyond (time, state, step).
+Step sizes are powers of 2^{1/16} and change rarely, so that weights are reused. The stepper has no
+memory beyond (time, state, step).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from meanfield.engines.steps.exponential_weights import Table, tables
 from meanfield.schemes.stepper import INNER_ERROR, RightHandSide, StepTooLong
 
 ORDER = 4
-"""Order, stiff problems included, as tests measure it."""
+"""Order that tests measure, also on stiff problems."""
 
 _CACHED_TABLES = 4
 _RUNGS = 16.0
@@ -34,23 +34,17 @@ _GROWTH = 3.0
 _LONGEST = 1e100
 _SAFETY = 0.9
 _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.2, 5.0
-# A step that could grow by less than this, or should shrink by less, is not worth new weights.
+# Smallest growth of a step that pays for new weights, and largest factor of a shrinking step.
 _MORE, _LESS = 2.0 ** (1 / 2), 2.0 ** (-1 / 8)
-# Halved this often a step is below rounding of whatever it began with.
+# So many halvings bring any step below rounding.
 _MOST_ATTEMPTS = 100
-# Squared share of |second difference|^2 / |first difference|: what is wrong in the integral of N is
-# a third of it where L is stiff, and less elsewhere.
+# Squared share of |second difference|^2 / |first difference|: the error of the integral of N is a
+# third of it where L is stiff, and less elsewhere.
 _QUADRATURE = 1.0 / 9.0
 
 
 class ExponentialStepper:
-    """Adaptive exponential Runge-Kutta stepper; see `exponential`.
-
-    time, previous_time: where it stands, and where the last step began.
-    state: state there.
-    step_size: step that it tries next.
-    attempts: attempts that the last step took.
-    """
+    """Adaptive exponential Runge-Kutta stepper; see `exponential`."""
 
     def __init__(
         self,
@@ -84,7 +78,7 @@ class ExponentialStepper:
 
     def step(self, largest: float = np.inf) -> bool:
         limited = largest < self.step_size
-        # A limit varies from step to step: the ladder keeps the weights.
+        # Limits vary from step to step; rungs let weights be reused.
         tried = rung(largest) if limited else self.step_size
         tried = min(tried, self._end - self.time)
         with np.errstate(all="ignore"):
@@ -119,7 +113,7 @@ class ExponentialStepper:
             return self._before
         length = time - self.previous_time
         with np.errstate(all="ignore"):
-            # Its weights are for this once: those of the steps stay.
+            # Not from the cache: weights of this length do not recur.
             table = self._table(length)
             before, first = self._before, self._first
             state, error = self._attempt(self.previous_time, before, first, length, table)
@@ -148,7 +142,7 @@ class ExponentialStepper:
         return np.ascontiguousarray(self._nonlinear(time, state), dtype=state.dtype)
 
     def _next(self, taken: float, error: float, limited: bool) -> float:
-        """Step after one that was accepted: the same where it can stay."""
+        """Step size after an accepted step: the same size where it is good enough."""
         factor = min(_factor(error), _LARGEST_FACTOR if self.attempts == 1 else 1.0)
         if limited and self.attempts == 1 and factor >= 1.0:
             return self.step_size
@@ -157,7 +151,7 @@ class ExponentialStepper:
         return taken if factor < _MORE else min(rung(taken * factor), self._cap)
 
     def _starting_step(self, slow: float) -> float:
-        """Step whose error is the tolerance, if N goes on to change as fast as at first."""
+        """Step whose error is the tolerance if N keeps its rate of change."""
         with np.errstate(all="ignore"):
             first = self._evaluate(self.time, self.state)
             size, drive = max(1.0, _size(self.state)), _size(first)
@@ -176,7 +170,7 @@ class ExponentialStepper:
 
 
 def rung(step: float) -> float:
-    """Largest power of 2^{1/16} up to a step; 0 up to 0."""
+    """Largest power of 2^{1/16} that is no larger than a step; 0 for steps up to 0."""
     if not step > 0.0:
         return 0.0
     return float(2.0 ** (math.floor(_RUNGS * math.log2(step)) / _RUNGS))
@@ -202,13 +196,12 @@ def exponential(
 ) -> ExponentialStepper:
     """Start an adaptive stepper for u' = L u + N(t, u), stiff in L.
 
-    - nonlinear: N, shape and kind of the state; a new array every time, for five are kept, while
-      that of its argument is used again.
-    - linear: the diagonal L: a rate for each coefficient, negative where it decays.
+    - nonlinear: N(time, state), an array like the state. It must be new in each call, for the
+      stepper keeps five. The stepper overwrites the argument later.
+    - linear (n,): diagonal of L, the rate of each coefficient, negative where it decays.
     - time: where to start, in scaled time.
     - state (n,): real or complex.
-    - tolerance: largest error of a coefficient in a step, relative to the largest coefficient or to
-      1, whichever is larger.
+    - tolerance: largest error of a coefficient in a step, relative to max(1, largest coefficient).
     - step: first step to try; chosen from N if not given.
     - end: time beyond which N is not evaluated.
 

@@ -1,4 +1,4 @@
-"""Steps that are discrete layers: one unit of time each, whatever anybody asks for."""
+"""Stepper of discrete layers: each step is one layer and one unit of time."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from meanfield.schemes.stepper import RightHandSide, Start
 
 
 class LayerStepper:
-    """Takes one layer a step: state <- layer(number, state), time counts layers.
-
-    time, previous_time: layers behind it, and before the last step.
-    """
+    """Takes one layer a step, state <- layer(time, state); time is the number of layers taken."""
 
     step_size = 1.0
     attempts = 1

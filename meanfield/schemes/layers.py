@@ -1,7 +1,7 @@
-"""Discrete layers, and where the normalisation stands in them.
+"""Discrete layers, and where they normalise.
 
-With x = r theta, |theta| = 1, N(x) = theta, the output A of attention at the directions of all
-tokens and the step h, one layer does (arXiv:2510.22026, table 1):
+Let x = r theta, |theta| = 1, N(x) = theta, A the output of attention at the directions of all
+tokens and h the step. One layer is (arXiv:2510.22026, table 1)
 
     post            theta <- N(theta + h A)
     projected       theta <- N(theta + h P_theta A)
@@ -11,16 +11,16 @@ tokens and the step h, one layer does (arXiv:2510.22026, table 1):
     ngpt            theta <- N(theta + h alpha (N(A) - theta))
     depth_scaled    post with h / sqrt(1 + t), t the depth before the layer
 
-"projected" is Euler's method for the flow of post, and no transformer's. Depth t is the number of
-layers times h. Of "mix" the layers that begin before tau - h/2 are
-post, and keep the length r. As h -> 0 all become flows theta' = P_theta A / s:
+The depth t is the number of layers times h. "projected" is Euler's method for the flow of post; no
+transformer uses it. Layers of "mix" that begin before tau - h/2 are post, and keep the length r.
+As h -> 0 all become flows theta' = P_theta A / s:
 
     s  = 1, r,          r |A|,            1 then r,          |A| / alpha, sqrt(1 + t)
     r' = 0, <theta, A>, <theta, A> / |A|, 0 then <theta, A>, 0,           0
 
-Fixed fields (`terms`) are layers of their own, after attention ("lie") or half before and half
-after it ("strang"), each with its normalisation; or they are added to A ("none"). In R^d nothing is
-normalised: x <- x + h A(x).
+Fixed fields (`terms`) are layers of their own, each with its normalisation: after attention
+("lie"), or half before and half after it ("strang"). With "none" they are added to A. Layers in R^d
+do not normalise: x <- x + h A(x).
 """
 
 from __future__ import annotations
@@ -39,19 +39,18 @@ Placement = Literal["post", "projected", "pre", "peri", "sandwich", "mix", "ngpt
 Splitting = Literal["none", "lie", "strang"]
 
 PLACEMENTS: tuple[Placement, ...] = get_args(Placement)
-"""Where layers normalise."""
 
 
 @dataclass(frozen=True)
 class LayerNorm:
-    """Where a placement normalises; post, theta <- N(theta + h A), by default."""
+    """How a placement differs from post, theta <- N(theta + h A)."""
 
-    adds: bool = False  # not after the layer: x <- x + h A, and lengths stay as they come
+    adds: bool = False  # x <- x + h A: it does not normalise after the layer, and lengths change
     turns: bool = False  # it adds from the depth tau on
-    of_output: bool = False  # N(A) in the place of A
-    relaxes: bool = False  # towards the output, alpha (A - theta)
-    projects: bool = False  # P_theta A in the place of A
-    slows: bool = False  # h / sqrt(1 + t)
+    of_output: bool = False  # N(A) replaces A
+    relaxes: bool = False  # alpha (A - theta) replaces A
+    projects: bool = False  # P_theta A replaces A
+    slows: bool = False  # h / sqrt(1 + t) replaces h
 
 
 LAYER_NORMS: dict[Placement, LayerNorm] = {
@@ -64,48 +63,47 @@ LAYER_NORMS: dict[Placement, LayerNorm] = {
     "ngpt": LayerNorm(of_output=True, relaxes=True),
     "depth_scaled": LayerNorm(slows=True),
 }
-"""A row for each placement."""
 
 WITH_RADIUS = tuple(name for name, each in LAYER_NORMS.items() if each.adds or each.turns)
 """Placements whose tokens have lengths that matter."""
 
 Part = Literal["both", "attention", "terms"]
-"""What a layer adds: the outputs of attention, of fixed fields, or their sum."""
+"""Output that a part of a layer adds: of attention, of fixed fields, or their sum."""
 
 PARTS: dict[Splitting, tuple[tuple[Part, float], ...]] = {
     "none": (("both", 1.0),),
     "lie": (("attention", 1.0), ("terms", 1.0)),
     "strang": (("terms", 0.5), ("attention", 1.0), ("terms", 0.5)),
 }
-"""What one layer adds in turn, and which share of the step each is."""
+"""Parts of one layer in their order, with their shares of the step."""
 
 FLOW_OF = "the flow of"
-"""How the words for layers without a step begin."""
+"""First words of the summary of layers without a step."""
 
-# Depths that only rounding tells apart.
+# Relative difference of equal depths, by rounding.
 _ROUNDING = 1e-12
 
 
 @checked
 @dataclass(frozen=True)
 class Layers:
-    """Discrete layers in the place of the flow, or the flow that they tend to.
+    """Discrete layers instead of a flow, or the flow that they tend to.
 
     Attributes
     ----------
     step : float
-        h, what a layer adds: x <- N(x + h (...)); 0 is the flow itself, h -> 0.
+        h in x <- N(x + h A); 0 means the flow, the limit h -> 0.
     count : int, optional
-        How many layers; a run ends there. None: as many as weights are stacked, or as
-        reach the end of the run.
+        Number of layers, after which a run ends. By default all stacked weights, or as many
+        layers as reach the end of the run.
     placement : str
-        Where the normalisation stands: "post", "pre", "peri" ("sandwich"), "mix", "ngpt" or
-        "depth_scaled"; or "projected".
+        Where layers normalise: "post", "projected", "pre", "peri" or "sandwich" (the same),
+        "mix", "ngpt", "depth_scaled".
     splitting : str
-        Attention, then feed-forward, each with its normalisation ("lie"); half of the
-        second before and after ("strang"); or their sum in one step ("none").
+        "lie": attention, then feed-forward, each with its normalisation. "strang": half of the
+        feed-forward before and half after attention. "none": their sum in one step.
     alpha : float
-        Of "ngpt".
+        Factor of the step of "ngpt".
     tau : float
         Depth at which "mix" turns from post to pre.
     radius : float
@@ -145,13 +143,7 @@ class Layers:
             raise ValueError(f"tau of layers must be a depth >= 0, got {self.tau:g}.")
 
     def check_ends(self, ends: Sequence[float | None]) -> None:
-        """Refuse stages that do not end with a layer, or not before the last.
-
-        Raises
-        ------
-        ValueError
-            With the number of the stage.
-        """
+        """Refuse ends of stages that are no whole number of layers, or not before the last."""
         for number, end in enumerate(ends, 1):
             if end is not None and end != round(end):
                 raise ValueError(
@@ -190,7 +182,6 @@ class Layers:
 
     @property
     def norm(self) -> LayerNorm:
-        """Where the placement normalises."""
         return LAYER_NORMS[self.placement]
 
     @property
@@ -200,46 +191,35 @@ class Layers:
 
     @property
     def is_flow(self) -> bool:
-        """True for the flow that layers tend to: step = 0."""
+        """True if step = 0: the flow that layers tend to."""
         return self.step == 0.0
 
     @property
     def keeps_time(self) -> bool:
-        """True if modes about uniform grow as without layers: the flow of post."""
+        """True if modes about uniform grow as they do without layers: the flow of post."""
         return self.moves_densities and not self.norm.slows
 
     @property
     def moves_densities(self) -> bool:
-        """True for a flow of densities: attention's, by another clock."""
+        """True if the flow also moves densities: attention's flow, with another clock."""
         return self.is_flow and not (self.has_radius or self.norm.of_output)
 
     def is_late(self, depth: float) -> bool:
-        """True if "mix" has turned at this depth; False for all others."""
+        """True if "mix" is pre at this depth; False for other placements."""
         turns = self.tau - 0.5 * self.step - _ROUNDING * max(1.0, self.tau)
         return self.norm.turns and depth >= turns
 
     def clock(self, depth: float) -> float:
-        """Speed of the flow at a depth where only that of the clock changes: 1, or 1/sqrt(1+t)."""
+        """Factor of the speed at a depth t: 1/sqrt(1 + t) for "depth_scaled", else 1."""
         return 1.0 / math.sqrt(1.0 + depth) if self.norm.slows else 1.0
 
     def added(
         self, x: FloatArray, output: FloatArray, depth: float, share: float = 1.0
     ) -> FloatArray:
-        """Tokens on a sphere after one layer, or a share of it.
+        """Tokens r theta on a sphere, (n, d), after one layer, or a share of its step.
 
-        Parameters
-        ----------
-        x : ndarray, shape (n, d)
-            Tokens r theta.
-        output : ndarray, shape (n, d)
-            A at their directions.
-        depth : float
-            Before the layer.
-        share : float
-            Of the step.
+        `output`, (n, d), is A at their directions; `depth` is the depth before the layer.
 
-        Examples
-        --------
         >>> x, output = np.array([[2.0, 0.0]]), np.array([[0.6, 0.8]])
         >>> Layers(step=0.5, placement="pre").added(x, output, 0.0)
         array([[2.3, 0.4]])
@@ -262,9 +242,9 @@ class Layers:
     def rate(
         self, x: FloatArray, outputs: Sequence[FloatArray], depth: float, late: bool
     ) -> FloatArray:
-        """Flow x' of tokens on a sphere, (n, d); where lengths do not matter they stay.
+        """Flow x' of tokens on a sphere, (n, d); it keeps lengths that do not matter.
 
-        `outputs` are the increments of a layer's parts, at the directions of the tokens; `late` is
+        `outputs` are the outputs of a layer's parts at the directions of the tokens; `late` is
         true once "mix" has turned.
         """
         theta, r, total = unit(x), lengths(x), np.zeros(x.shape)
@@ -292,6 +272,6 @@ def tangent(theta: FloatArray, x: FloatArray) -> FloatArray:
 
 
 def unit(x: FloatArray) -> FloatArray:
-    """Directions N(x) of vectors (n, d); 0 of those without."""
+    """Directions N(x) of vectors (n, d); 0 for the zero vector."""
     r = lengths(x)
     return np.asarray(x / np.where(r > 0.0, r, 1.0))

@@ -1,8 +1,8 @@
 """Many small systems at once, each with adaptive steps of its own.
 
 The method of Dormand and Prince, order 5 with an error of order 4 and a continuous extension of
-order 4, in arrays over the systems. A system's steps depend on itself only, so what it gives does
-not depend, to the bit, on which others are computed beside it.
+order 4, in arrays over the systems. The steps of a system depend on itself only. So its result is
+equal to the bit whatever other systems are computed beside it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 
-# As SciPy's steppers.
+# As in SciPy's steppers.
 _SAFETY, _SHORTER, _LONGER = 0.9, 0.2, 10.0
 _FIRST = 1e-3
-# Share of the last time below which its rounding loses steps.
+# Shortest step, as a share of the last time; rounding loses shorter ones.
 _SMALLEST = 1e-13
 
 Numbers = npt.NDArray[np.int64]
@@ -31,13 +31,14 @@ def replicas_at(
     tolerance: float,
     retract: Callable[[FloatArray], FloatArray],
 ) -> Iterator[tuple[Numbers, Numbers, FloatArray]]:
-    """States of many systems x' = v(x) at given times, in the order in which they are reached.
+    """States of many systems x' = v(x) at given times, in the order in which steps reach them.
 
-    - velocity: of the systems with these numbers, x and v of shape (len(numbers), n, d); smooth
-      near the manifold too.
-    - start (R, n, d): on the manifold.
+    - velocity(numbers, x): v of the systems with these numbers, x and v (len(numbers), n, d). It
+      must be smooth near the manifold too.
+    - start (R, n, d): points on the manifold.
     - times (n_times,): not negative, increasing.
     - tolerance: largest error of a step of any point, in the norm of R^d.
+    - retract: takes points (m, n, d) near the manifold to points on it.
 
     Yields numbers (m,) of systems, indices (m,) of the times reached, and states (m, n, d).
 

@@ -1,9 +1,8 @@
 """Explicit Runge-Kutta with SciPy's adaptive stepper classes.
 
-A thin layer over them: complex states become pairs of real numbers (half the work of SciPy's
-complex products with real coefficients), and attempts are counted. The stepper has no end, so
-saving and stopping never change its steps. Its memory is (time, state, step), so a resumed run
-is equal to the bit.
+Complex states become pairs of real numbers, which halves the work of SciPy's complex products with
+real coefficients. The stepper has no end, so saving and stopping never change its steps. Its memory
+is (time, state, step), so a resumed run is equal to the bit.
 """
 
 from __future__ import annotations
@@ -22,21 +21,17 @@ from meanfield.schemes.stepper import INNER_ERROR, RightHandSide, Start, StepToo
 INTEGRATORS: dict[str, int] = {"DOP853": 8, "RK45": 5}
 """SciPy's stepper classes in use, with the order that tests measure for each."""
 
-# DOP853's interpolant errs by 2e-5 to 1.7e-3 of the last of its terms: measured with tokens, atoms,
-# densities and characteristics at tolerances 1e-4 to 1e-10.
+# Largest last term, in tolerances, of an interpolant that is used. DOP853's interpolant errs by
+# 2e-5 to 1.7e-3 of its last term, as measured with tokens, atoms, densities and characteristics at
+# tolerances 1e-4 to 1e-10.
 _LAST_TERM = 100.0
-"""Largest last term, in tolerances, of an interpolant that is used."""
-
+# Shares of a step at which slopes raise the order; symmetric ones would not determine it.
 _NODES = (0.1, 0.2, 0.3, 0.5, 0.7)
-"""Shares of a step at which slopes raise the order; symmetric ones would not determine it."""
-
+# Shares of a step at which both interpolants are compared.
 _COMPARED = (0.2, 0.35, 0.5, 0.65, 0.8)
-"""Shares of a step at which both interpolants are compared."""
-
+# Largest difference between them, in tolerances: the better one errs by about a tenth of it.
 _APART = 2.0
-"""Largest difference between them, in tolerances: the better one errs by about a tenth of it."""
-
-# Components whose coefficients are made at a time.
+# Components of a state whose coefficients are computed at a time.
 _COLUMNS = 4096
 
 
@@ -76,7 +71,7 @@ class RungeKuttaStepper:
     def _start(
         self, time: float, state: State, end: float, tolerance: float, step: float | None
     ) -> Any:
-        # Values that are not finite are for the caller to see, not for warnings.
+        # The caller checks that values are finite; NumPy need not warn.
         with np.errstate(all="ignore"):
             return self._make(
                 self._rhs, time, state, end, rtol=tolerance, atol=tolerance, first_step=step
@@ -104,7 +99,7 @@ class RungeKuttaStepper:
 
     def step(self, largest: float = np.inf) -> bool:
         if not np.isfinite(self._solver.h_abs):
-            # The right-hand side is not finite here, and so is the step chosen from it.
+            # The right-hand side is not finite here, nor is the step chosen from it.
             return False
         self._solver.max_step = largest / self._unit
         before = self._solver.nfev
@@ -114,7 +109,6 @@ class RungeKuttaStepper:
         return bool(self._solver.status != "failed")
 
     def dense_output(self, time: float) -> State:
-        """State inside the last step, by an interpolant of order 7, or by a step of its own."""
         solver, time = self._solver, time / self._unit
         if time == solver.t:
             return self.state
@@ -125,12 +119,12 @@ class RungeKuttaStepper:
         return np.asarray(state.view(self._dtype))
 
     def interpolate(self) -> None:
-        """Make the interpolant of the last step.
+        """Compute the interpolant of the last step.
 
-        SciPy's of order 7 takes three stages. Where its last term says that it errs by more than a
-        tenth of the tolerance, the slopes of five of its states raise the order to 8. Where the two
-        differ by more than two tolerances, and beside functions of time, each time takes a step of
-        its own.
+        SciPy's interpolant of order 7 takes three stages. If its last term shows an error above a
+        tenth of the tolerance, slopes at five of its states raise the order to 8. If the two differ
+        by more than two tolerances, or the right-hand side has an end, there is none: then each
+        time takes a step of its own.
         """
         solver = self._solver
         if not self._interpolates or self._inside_end == solver.t:
@@ -152,7 +146,7 @@ class RungeKuttaStepper:
         with np.errstate(all="ignore"):
             side.step()
         state, reached = side.y, side.t
-        vars(side).clear()  # as in the end of self
+        vars(side).clear()  # frees its stages, as the finalizer does for self
         # A rejected step is at least a tenth shorter; sums of times round.
         if reached - solver.t_old < 0.95 * length:
             raise StepTooLong(length * self._unit)
@@ -164,16 +158,16 @@ def _size(values: State) -> float:
 
 
 def _raised(solver: Any, coarse: Callable[[float], State]) -> Callable[[float], State]:
-    """Interpolant of order 8: both ends, their slopes, and those at states of one of order 7.
+    """Interpolant of order 8: values and slopes at both ends, slopes at states of order 7.
 
-    An error e of a state is one of step * e in its slope.
+    An error e of such a state changes its slope by about step * e.
     """
     start, step, before = solver.t_old, solver.t - solver.t_old, solver.y_old
     change = np.empty((8, len(before)))
     change[:3] = solver.y - before, step * solver.K[0], step * solver.f
     for row, x in enumerate(_NODES, 3):
         change[row] = step * solver.fun(start + x * step, coarse(start + x * step))
-    # In place: arrays of the size of the state decide how many tokens fit.
+    # In place: arrays of the size of the state limit the number of tokens in memory.
     for column in range(0, len(before), _COLUMNS):
         some = change[:, column : column + _COLUMNS]
         some[:] = _birkhoff() @ some
@@ -182,7 +176,7 @@ def _raised(solver: Any, coarse: Callable[[float], State]) -> Callable[[float], 
 
 @cache
 def _birkhoff() -> FloatArray:
-    """Coefficients of x, ..., x^8 from the change over a step and the slopes at 0, 1 and nodes."""
+    """Matrix (8, 8) from the change over a step and the slopes at 0, 1, nodes to x, ..., x^8."""
     powers = np.arange(1.0, 9.0)
     slopes = [powers * x ** (powers - 1.0) for x in (0.0, 1.0, *_NODES)]
     return np.asarray(np.linalg.inv([np.ones(8), *slopes]))
@@ -214,8 +208,8 @@ def runge_kutta(
     - tolerance: relative and absolute tolerance of the error of a step (root mean square norm).
     - step: first step to try; chosen from the right-hand side if not given.
     - method: "DOP853" (order 8, default) or "RK45" (order 5).
-    - unit: unit of time in which to work, a power of two. SciPy squares what it compares with the
-      tolerance, so velocities below 1e-150 want a unit of 1e150.
+    - unit: unit of time in which SciPy works, a power of two. SciPy squares errors and velocities;
+      velocities below 1e-150 need a unit of about 1e150.
     - end: time beyond which the right-hand side is not evaluated.
 
     Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, II.5 (DOP853).
@@ -228,7 +222,7 @@ def runge_kutta(
 
 
 def dop853(rhs: RightHandSide, start: Start, tolerance: float) -> RungeKuttaStepper:
-    """Stepper of order eight from a start: what representations take unless they need another."""
+    """Stepper of order eight from a start, the usual one of carriers."""
     return runge_kutta(
         rhs,
         start.time,
@@ -243,7 +237,7 @@ def dop853(rhs: RightHandSide, start: Start, tolerance: float) -> RungeKuttaStep
 def rk45(rhs: RightHandSide, start: Start, tolerance: float) -> RungeKuttaStepper:
     """Stepper of order five from a start, stable on [-3.3, 0] instead of [-6.4, 0].
 
-    At tolerances from 1e-5 it takes about 0.7 times the right-hand sides, and errs ten times more.
+    At tolerances from 1e-5 on it takes about 0.7 times the evaluations, and errs ten times more.
     """
     return runge_kutta(
         rhs,

@@ -1,4 +1,4 @@
-"""Interface of time steppers, and their start: all that the time loop uses of integrators."""
+"""Interface of time steppers, and their start. The time loop uses nothing else of them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ RightHandSide = Callable[[float, State], State]
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where a stepper starts: all that a later one needs to go on equal to the bit."""
+    """Start of a stepper: enough to continue a run equal to the bit."""
 
     time: float  # on the stepper's clock
     state: State
     step: float | None = None  # step to try first; None lets the stepper choose
     unit: float = 1.0  # unit of time in which it works
-    steps: int = 0  # how many steps were taken before
-    end: float = math.inf  # the right-hand side has no values beyond
+    steps: int = 0  # steps taken before
+    end: float = math.inf  # the right-hand side has no values at later times
 
 
 INNER_ERROR = 10.0
@@ -30,7 +30,7 @@ INNER_ERROR = 10.0
 
 
 class StepTooLong(Exception):
-    """An accepted step jumped over a change that a shorter one from the same start meets."""
+    """An accepted step jumped over a change that a shorter step from its start meets."""
 
     def __init__(self, step: float) -> None:
         super().__init__(f"a step of {step:g} has a larger error than the longer one around it")
@@ -38,11 +38,11 @@ class StepTooLong(Exception):
 
 
 class Stepper(Protocol):
-    """Takes steps, without an end, so that saving and stopping never change them."""
+    """Takes steps that saving and stopping never change."""
 
     @property
     def time(self) -> float:
-        """Scaled time where it stands."""
+        """Scaled time after the last step."""
         ...
 
     @property
@@ -52,30 +52,27 @@ class Stepper(Protocol):
 
     @property
     def state(self) -> State:
-        """State where it stands."""
+        """State after the last step."""
         ...
 
     @property
     def step_size(self) -> float:
-        """Step that it tries next."""
+        """Step size to try next."""
         ...
 
     @property
     def attempts(self) -> int:
-        """Attempts that the last step took; all but one were rejected."""
+        """Attempts of the last step; all but one were rejected."""
         ...
 
     def step(self, largest: float = ...) -> bool:
-        """Take one step, not longer than `largest`; False if it fell below rounding."""
+        """Take one step, not longer than `largest`; False if no step succeeds."""
         ...
 
     def interpolate(self) -> None:
-        """Prepare states inside the last step, where one preparation serves all of them."""
+        """Do the work that all states inside the last step share."""
         ...
 
     def dense_output(self, time: float) -> State:
-        """State inside the last step, which began at `previous_time`.
-
-        StepTooLong where its error is above `INNER_ERROR` tolerances.
-        """
+        """State inside the last step; StepTooLong if it errs by over `INNER_ERROR` tolerances."""
         ...

@@ -2,9 +2,9 @@
 
     dX = v(X) dt + sqrt(2 diffusivity) dB,    generator v . grad + diffusivity Laplacian
 
-Over a step h the noise acts alone for h/2, then the drift for h, then the noise for h/2. The
-noise is exact in law, on S^(d-1), d > 3, to a higher order: the error is that of the splitting and
-of the midpoint rule for the drift, both of order two:
+Over a step h the noise acts alone for h/2, then the drift for h, then the noise for h/2. The law of
+the noise is exact, or on S^(d-1), d > 3, of higher order. The splitting and the midpoint rule for
+the drift err with order two:
 
     e^{h (A + B)} = e^{h A / 2} e^{h B} e^{h A / 2} + O(h^3)           (Strang 1968)
 """
@@ -21,17 +21,13 @@ from meanfield.schemes.brownian import BrownianPath
 from meanfield.schemes.stepper import RightHandSide
 
 Diffusion = Callable[[State, float, FloatArray], State]
-"""A state moved by noise for a time on the stepper's clock, driven by standard normals."""
+"""diffuse(state, time, normals): state after noise alone for a time on the stepper's clock."""
 
 
 class StochasticStepper:
     """Stepper of fixed step for noisy tokens.
 
-    time, previous_time: where it stands, and where the last step began.
-    state: state there.
-    step_size: the same for every step.
-    attempts: 1: no step is rejected.
-    steps: number of steps since the run began; that of the next random numbers.
+    steps: steps since the run began; the next one draws its random numbers by this number.
     """
 
     attempts = 1
@@ -66,10 +62,10 @@ class StochasticStepper:
         pass
 
     def dense_output(self, time: float) -> State:
-        """State inside the last step: a shorter step, on the same Brownian path.
+        """State inside the last step: a shorter step on the same Brownian path.
 
-        The path is filled in with random numbers of its own (`BrownianPath.inside`), so looking
-        never changes where tokens go.
+        `BrownianPath.inside` fills the path in with separate random numbers, so that output never
+        changes the run.
         """
         if time >= self.time:
             return self.state
@@ -84,7 +80,7 @@ class StochasticStepper:
         self, time: float, state: State, step: float, normals: tuple[FloatArray, FloatArray]
     ) -> State:
         half = 0.5 * step
-        # Values that are not finite are for the caller to see, not for warnings.
+        # The caller checks that values are finite; NumPy need not warn.
         with np.errstate(all="ignore"):
             state = self._diffuse(state, half, normals[0])
             middle = state + half * self._drift(time, state)
@@ -103,13 +99,13 @@ def stochastic(
     seed: int,
     steps: int = 0,
 ) -> StochasticStepper:
-    """Start a stepper of weak order two for dX = v(X) dt + noise, with steps all alike.
+    """Start a stepper of weak order two for dX = v(X) dt + noise, with equal steps.
 
-    diffuse: noise alone for a time: `Manifold.diffuse` for diffusivity times it.
-    shape: shape of the normals: (n,) on the circle, (n, d - 1) on S^(d-1).
-    step: positive; order two says nothing of its stability, which is the midpoint rule's.
-    seed: 0 to 2^64 - 1. Step number i of the run draws its numbers from (seed, i) alone.
-    steps: steps that the run took before, so that it goes on equal to the bit.
+    diffuse: noise alone for a time: `Manifold.diffuse` for diffusivity times that time.
+    shape: shape of the normals: (n,) on the circle, (n, d - 1) on S^(d-1), (n, d) in R^d.
+    step: positive; the midpoint rule limits it by its stability.
+    seed: 0 to 2^64 - 1.
+    steps: steps that the run took before; it continues equal to the bit.
 
     Strang, On the construction and comparison of difference schemes, SIAM J. Numer. Anal. 5
     (1968) 506-517.
