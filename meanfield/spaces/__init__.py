@@ -1,4 +1,4 @@
-"""Spaces: geometry and transforms, a folder each; doors to what only some of the package needs."""
+"""Spaces: geometry and transforms, a folder for each family."""
 
 from collections.abc import Callable
 
@@ -37,10 +37,10 @@ _BY_DIMENSION: dict[str, tuple[int, int, Callable[[int], Manifold]]] = {
 
 
 def manifold_of(name: str) -> Manifold:
-    """Manifold by the name that run files and commands take.
+    """Manifold of a name in a run file or command.
 
-    circle, sphere, sphere:D (the unit sphere of R^D), axial:D (its densities with an axis) or
-    space:D (R^D itself).
+    Names are circle, sphere, sphere:D (unit sphere of R^D), axial:D (its densities with an axis)
+    and space:D (R^D).
     """
     if name in MANIFOLDS:
         return MANIFOLDS[name]()
@@ -58,7 +58,7 @@ def manifold_of(name: str) -> Manifold:
 
 
 def named_space(name: str) -> Manifold:
-    """Manifold whose own name it is, as results tell it: vectors of the circle stay vectors.
+    """Manifold of a name in a result: "sphere:2" has vectors there, not angles.
 
     >>> named_space("sphere:2"), manifold_of("sphere:2")
     (Sphere(2), Circle())
@@ -67,7 +67,7 @@ def named_space(name: str) -> Manifold:
 
 
 def density_space(space: Manifold) -> Manifold:
-    """Space whose series densities have: on S^(d-1), d > 3, those with an axis.
+    """Space of densities for tokens on a space: `Axial` for spheres without a series.
 
     >>> density_space(Sphere(8)), density_space(Sphere(3)), density_space(Euclidean(2))
     (Axial(8), Sphere(), Euclidean(2))

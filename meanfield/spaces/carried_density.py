@@ -1,13 +1,12 @@
-"""The density at quadrature nodes of label cells that a flow has moved.
+"""The density that a flow has carried, from the quadrature nodes of label cells.
 
-On a cell, s in [-1, 1]^d with Gauss-Legendre nodes s_j and weights w_j, the flow takes s to x(s),
-and mass is conserved: m_j is the integral weight of f at x_j, so
+A cell is s in [-1, 1]^d with Gauss-Legendre nodes s_j and weights w_j. The flow takes s to x(s) and
+conserves the masses m_j of the nodes, so
 
     f(x(s)) = g(s) / |x'(s)|,    g(s_j) = m_j / w_j
 
 with x and g polynomials through the nodes. |x'| is the ratio of arcs or areas, both as shares of
-the manifold's. A point is looked up in the cell whose image contains it. The density is as
-accurate as the cells resolve the flow.
+the manifold's. The density at a point comes from the cell whose image contains it.
 """
 
 from __future__ import annotations
@@ -23,36 +22,32 @@ from meanfield.spaces.axial.measure import height as height_of_sigma
 from meanfield.spaces.manifold import Manifold, of_space
 
 _FULL_TURN = 2.0 * np.pi
-# A density larger than this is no number any more.
+# Largest value of a density, where images have collapsed.
 _LARGEST = 1e300
 # Steps of Newton's method from a start within a part of a cell.
 _NEWTON = 8
-# Parts of a panel between which its curve is linear.
+# Linear parts of the curve of a panel.
 _FINE = 64
 # Points at which polynomials are evaluated together: 100 coefficients each on the sphere.
 _BLOCK = 20_000
-# Least weight of a panel, of the heaviest, where panels are put in order.
+# Least weight of a panel in isotonic regression, as a share of the heaviest one's.
 _NO_MASS = 1e-12
-# Nearest nodes whose cells are looked at for a point, and how far beyond its edge a cell may be
-# asked: images of neighbours leave gaps of the size of what they do not resolve.
+# Nearest nodes whose cells are tried for a point, and how far beyond its edge a cell is used:
+# neighbouring images leave gaps, as wide as the error of their polynomials.
 _NEAREST, _BEYOND = 24, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class PanelImages:
-    """Images of the panels of the circle, in the order of their angles.
+    """Images of the panels of the circle, in the order of their angles."""
 
-    points, masses (n,): angles and masses of the nodes, panel by panel; places, heights (panels,
-    order): Legendre coefficients of the unwrapped angle, and of the mass per unit of s.
-    """
-
-    points: FloatArray
-    masses: FloatArray
+    points: FloatArray  # (n,): angles of the nodes, panel by panel
+    masses: FloatArray  # (n,): masses of the nodes
     order: int  # nodes of a panel
+    # (panels, order): Legendre coefficients of the unwrapped angle, and of the mass per unit of s.
     places: FloatArray = field(init=False)
     heights: FloatArray = field(init=False)
-    # (2, panels, points): angles that increase by a full turn, and the mass below them: points of
-    # the curve.
+    # (2, panels, points): angles that increase by a full turn, and the mass below them.
     curve: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -74,13 +69,10 @@ class PanelImages:
         return _quotient(height, self._stretch(panel, s) / np.pi)
 
     def mass_below(self, angles: FloatArray) -> FloatArray:
-        """Mass between the first label and angles, linear between points of the curve.
-
-        A full turn adds 1.
-        """
+        """Mass between the first label and angles, linear between points; a full turn adds 1."""
         places, below = self.curve.reshape(2, -1)
         inside, turns = self._inside(angles)
-        # The gap between the last panel and the first is one of rounding.
+        # Rounding leaves a gap between the last panel and the first.
         weights = np.repeat(self.heights[:, 0], self.curve.shape[2])
         places = np.append(_unfolded(places, weights), places[0] + _FULL_TURN)
         return np.asarray(turns + np.interp(inside, places, np.append(below, 1.0)))
@@ -90,16 +82,16 @@ class PanelImages:
         return np.asarray(np.einsum("ij,ij->i", _polynomials(s, self.order - 1), slopes))
 
     def _unwrapped(self) -> FloatArray:
-        """Angles that go on where a turn is full."""
+        """Angles of the nodes without jumps by full turns."""
         return np.unwrap(self.points)
 
     def _inside(self, angles: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Angles within a turn from the first label on, and the turns that were taken off."""
+        """Angles within one turn from the first label on, and the full turns subtracted."""
         turns = np.floor((angles - self.curve[0, 0, 0]) / _FULL_TURN)
         return angles - _FULL_TURN * turns, turns
 
     def _locate(self, angles: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Panel of each angle, and where in it: Newton's method between bounds that close in."""
+        """Panel of each angle, and place s in it by Newton's method between bounds."""
         inside, _ = self._inside(angles)
         starts = _unfolded(self.curve[0, :, 0], self.heights[:, 0])
         panel = np.maximum(np.searchsorted(starts, inside, side="right") - 1, 0)
@@ -128,7 +120,7 @@ class AxialImages(PanelImages):
         panel, s = self._locate(angles)
         height = np.einsum("ij,ij->i", _polynomials(s, self.order), self.heights[panel])
         values = _quotient(height, self._share(angles, panel, s))
-        # Both vanish at a pole: the panels there have values at their nodes, which are smooth.
+        # Mass and share vanish at a pole: the panels there interpolate the density at their nodes.
         for end in {0, len(self.places) - 1}:
             nodes = self.points.reshape(-1, self.order)[end]
             axis, weights = gauss_legendre(self.order)
@@ -158,16 +150,13 @@ class AxialImages(PanelImages):
 
 @dataclass(frozen=True, eq=False)
 class RectangleImages:
-    """Images of the rectangles of the sphere.
+    """Images of the rectangles of the sphere."""
 
-    points, masses (n, 3) and (n,): unit vectors and masses of the nodes, cell by cell, u outside, v
-    inside; places, heights (cells, order, order, 3) and (cells, order, order): Legendre
-    coefficients of the place, and of the mass per unit of u and v.
-    """
-
-    points: FloatArray
-    masses: FloatArray
+    points: FloatArray  # (n, 3): unit vectors of the nodes, cell by cell, v fastest
+    masses: FloatArray  # (n,): masses of the nodes
     order: int  # nodes of a cell along each direction
+    # (cells, order, order, 3) and (cells, order, order): Legendre coefficients of the place, and
+    # of the mass per unit of u and v.
     places: FloatArray = field(init=False)
     heights: FloatArray = field(init=False)
 
@@ -184,7 +173,7 @@ class RectangleImages:
         )
 
     def density(self, at: FloatArray) -> FloatArray:
-        """Density at unit vectors, relative to uniform."""
+        """Density at unit vectors, relative to uniform; NaN where no image is near."""
         starts = range(0, len(at), _BLOCK)
         blocks = [self._density(at[start : start + _BLOCK]) for start in starts]
         return np.concatenate([np.zeros(0), *blocks])
@@ -204,21 +193,20 @@ class RectangleImages:
             places, beyond = self._in_cells(at[which], cells[which, rank], inside[which, rank])
             better = beyond < excess[which]
             values[which[better]], excess[which[better]] = places[better], beyond[better]
-        # A place that no image holds, nor nearly: nobody knows.
         values[excess > _BEYOND] = np.nan
         return values
 
     def _in_cells(
         self, at: FloatArray, cells: IntArray, nodes: IntArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Density of cells at points, and how far outside their labels these are, in u or v."""
+        """Density of cells at points, and how far outside the cells their u or v is."""
         p = self.order
         axis = gauss_legendre(p)[0]
         u, v = axis[nodes // p], axis[nodes % p]
         places = self.places[cells]
         for _ in range(_NEWTON):
             x, along_u, along_v = _place_and_slopes(places, u, v)
-            # The tangential part of what is missing, in the basis x_u, x_v.
+            # Tangential part of the residual in the basis x_u, x_v.
             miss, normal = at - x, np.cross(along_u, along_v)
             square = np.maximum(np.einsum("ij,ij->i", normal, normal), 1 / _LARGEST)
             du = np.einsum("ij,ij->i", np.cross(miss, along_v), normal) / square
@@ -266,10 +254,7 @@ def _polynomials(places: FloatArray, count: int) -> FloatArray:
 
 
 def _unfolded(angles: FloatArray, masses: FloatArray) -> FloatArray:
-    """Angles that increase, nearest to given ones where mass is.
-
-    Where next to no mass is, errors may have folded them; heavy panels stay where they are.
-    """
+    """Nearest increasing angles, weighted by mass: errors may have folded light panels."""
     if np.all(np.diff(angles) >= 0.0):
         return angles
     from scipy.optimize import isotonic_regression
@@ -279,7 +264,7 @@ def _unfolded(angles: FloatArray, masses: FloatArray) -> FloatArray:
 
 
 def _quotient(height: FloatArray, stretch: FloatArray) -> FloatArray:
-    """Density from a mass and what it lies on; where images have collapsed, the largest number."""
+    """Density from a mass and its share of the manifold, at most `_LARGEST`."""
     height = np.maximum(height, 0.0)
     return np.minimum(height / np.maximum(stretch, 1.0 / _LARGEST), _LARGEST)
 
@@ -293,7 +278,7 @@ _IMAGES: dict[str, Callable[[FloatArray, FloatArray, int], PanelImages | Rectang
 def images_of_cells(
     space: Manifold, points: FloatArray, masses: FloatArray, order: int
 ) -> PanelImages | RectangleImages:
-    """Images of label cells with `order` nodes along each direction, from their nodes."""
+    """Images of label cells, from their nodes, `order` along each direction."""
     if space.has_rings:
         return AxialImages(points, masses, order, space.ambient)
     return of_space(_IMAGES, space, "label space")(points, masses, order)

@@ -1,13 +1,13 @@
 """Coordinates of famous point sets on spheres, and rotations of polyhedra, by exact constructions.
 
-Regular polygons and polytopes have their usual coordinates. The others are sections of two
-lattices: E8, and the Leech lattice, whose minimal vectors are written down from the extended Golay
-code. The points of a set that have one cosine c with a point u lie on a smaller sphere,
+Regular polygons and polytopes have their usual coordinates. The other sets are sections of two
+lattices: E8, and the Leech lattice, whose minimal vectors come from the extended Golay code. The
+points of a set that have one cosine c with a point u lie on a smaller sphere,
 
-    x = c u + sqrt(1 - c^2) y,    <x, x'> = c^2 + (1 - c^2) <y, y'>,
+    x = c u + sqrt(1 - c^2) y,    <x, x'> = c^2 + (1 - c^2) <y, y'>.
 
-and are again such a set. The 240 roots in R^8 give 56 in R^7, 27 in R^6 and 16 in R^5. The Leech
-lattice gives 196560 -> 4600 -> 891, 552 -> 275 -> 162, 112, and 100.
+The 240 roots in R^8 give 56 in R^7, 27 in R^6 and 16 in R^5. The Leech lattice gives
+196560 -> 4600 -> 891, 552 -> 275 -> 162, 112, and 100.
 
 Conway, Sloane, Sphere Packings, Lattices and Groups, chapters 4, 10, 11 and 14.
 Cohn, Kumar, Universally optimal distribution of points on spheres, J. Amer. Math. Soc. 20 (2007),
@@ -28,9 +28,9 @@ from meanfield.bases.gegenbauer.grid import AxialGrid
 from meanfield.errors import list_names
 
 GOLDEN = (1.0 + np.sqrt(5.0)) / 2.0
-# Cosines of these sets are apart by more, and rounding of them is less.
+# Distinct cosines of these sets differ by more; their rounding is smaller.
 _SAME = 1e-9
-# Beyond, 2^d corners are many.
+# Largest d of a cube, which has 2^d corners.
 _LARGEST_CUBE = 12
 _NO_ROOM = "{} lies in R^{}, and points here are in R^{}."
 _MOST_POINTS = 100_000
@@ -43,14 +43,14 @@ def polygon(tokens: int) -> FloatArray:
 
 
 def subsphere(d: int, tokens: int) -> tuple[FloatArray, FloatArray | None]:
-    """Quadrature of the uniform measure of S^{d-1}, d >= 2: points (n, d) and masses.
+    """Quadrature of the uniform measure of S^{d-1}, d >= 2: points (n, d), and masses if unequal.
 
-    `tokens` equal angles along the circle of the first two axes, a polygon, and Gauss nodes of
-    each further polar angle: polynomials of degree tokens - 1 have their means.
+    A polygon of `tokens` points in the first two axes, and Gauss nodes of each further polar
+    angle. Exact for polynomials of degree tokens - 1.
     """
     points, masses = polygon(tokens), np.full(tokens, 1.0 / tokens)
     for k in range(3, d + 1):
-        # Nodes of products of three fields of this degree: tokens - 1 in all.
+        # The grid integrates three times its degree: at least tokens - 1.
         grid = AxialGrid(k, -(-(tokens - 1) // 3))
         if len(points) * len(grid.points) > _MOST_POINTS:
             raise ValueError(
@@ -68,7 +68,7 @@ def simplex(d: int) -> FloatArray:
     """Regular simplex, shape (d + 1, d): cosines -1/d."""
     corners = np.zeros((d + 1, d))
     for k in range(d):
-        # Height of corner k above the centre of the others, and theirs below it.
+        # Height of corner k above the origin, and depth of the later corners below it.
         left = 1.0 - (corners[k] ** 2).sum()
         corners[k, k] = np.sqrt(left)
         corners[k + 1 :, k] = -np.sqrt(left) / (d - k)
@@ -76,7 +76,7 @@ def simplex(d: int) -> FloatArray:
 
 
 def cross_polytope(d: int) -> FloatArray:
-    """Unit vectors along the axes, both ways, shape (2 d, d)."""
+    """Unit vectors along the axes and their negatives, shape (2 d, d)."""
     return np.concatenate([np.eye(d), -np.eye(d)])
 
 
@@ -125,7 +125,7 @@ def e8_roots() -> FloatArray:
 
 @lru_cache(maxsize=1)
 def _golay() -> npt.NDArray[np.int8]:
-    """Words of the extended Golay code, shape (4096, 24): squares modulo 23 and a parity."""
+    """Words of the extended Golay code, shape (4096, 24), from squares modulo 23 and a parity."""
     squares = np.zeros(23, dtype=np.int64)
     squares[np.arange(1, 23) ** 2 % 23] = 1
     rows = np.array([np.roll(squares, k) for k in range(12)])
@@ -159,18 +159,18 @@ def leech() -> FloatArray:
 
 
 def section(points: FloatArray, centres: FloatArray, cosine: float) -> FloatArray:
-    """Points that have one cosine with all centres, seen from there: shape (m, d - k).
+    """Directions y, (m, d - k), of the points that have one cosine with all centres.
 
     points (n, d); centres (k, d): unit vectors, independent.
     """
     near = np.all(np.abs(points @ centres.T - cosine) < _SAME, axis=1)
-    # The last rows are an orthonormal basis of what is orthogonal to the centres.
+    # The last rows are an orthonormal basis of the orthogonal complement of the centres.
     basis = np.linalg.svd(centres)[2][len(centres) :]
     return _unit(points[near] @ basis.T)
 
 
 def _below(make: Callable[[], FloatArray], cosine: float) -> Callable[[], FloatArray]:
-    """Maker of the section of a set at one of its points, which are all alike."""
+    """Function that makes the section of a set at one of its points; all points are equivalent."""
 
     def section_of() -> FloatArray:
         points = make()
@@ -180,19 +180,19 @@ def _below(make: Callable[[], FloatArray], cosine: float) -> Callable[[], FloatA
 
 
 def _lines_276() -> FloatArray:
-    """Lattice vectors v of square 4 with <v, a> = 3, a of square 6: 276 equiangular lines."""
+    """Leech vectors v with |v|^2 = 4, <v, a> = 3, |a|^2 = 6: 276 equiangular lines."""
     first, _ = _centres()
     return section(leech(), first[None], 3.0 / np.sqrt(24.0))
 
 
 def _higman_sims() -> FloatArray:
-    """Those with <v, a> = <v, b> = 3, where |a|^2 = |b|^2 = 6 and |a - b|^2 = 4."""
+    """Leech vectors v with |v|^2 = 4, <v, a> = <v, b> = 3, |a|^2 = |b|^2 = 6, |a - b|^2 = 4."""
     return section(leech(), np.array(_centres()), 3.0 / np.sqrt(24.0))
 
 
 def _centres() -> tuple[FloatArray, FloatArray]:
-    """Two lattice vectors of square 6, scaled to length 1, whose difference has square 4."""
-    # Times sqrt(8): (5, 1^23) and it minus (4, 4, 0^22), both of square 48.
+    """Two Leech vectors a, b with |a|^2 = |b|^2 = 6 and |a - b|^2 = 4, scaled to length 1."""
+    # Times sqrt(8): a = (1, 5, 1^22) and b = (1, 1, 5, 1^21), both of square 48.
     first = np.ones(24)
     first[0] = -3.0
     first = first + 4.0 * (np.eye(24)[0] + np.eye(24)[1])
@@ -222,22 +222,22 @@ FIXED: dict[str, Callable[[], FloatArray]] = {
     "kissing_4600": _KISSING,
     "leech": leech,
 }
-"""Sets of one dimension and size, as functions that make unit vectors (n, d)."""
+"""Sets of one dimension and size: functions that return unit vectors (n, d)."""
 
 FAMILIES: dict[str, Callable[[int], FloatArray]] = {
     "simplex": simplex,
     "cross_polytope": cross_polytope,
     "cube": cube,
 }
-"""Sets in R^d for every d, as functions of d."""
+"""Sets in R^d for every d: functions of d."""
 
 
 SHAPES = ("polygon", "antipodal", "subsphere", *FAMILIES, *FIXED)
-"""What there is, by name."""
+"""Names of all sets."""
 
 
 def check_shape(shape: str, tokens: int | None, dimension: int | None) -> None:
-    """Refuse a shape that is not known, lacks a number or takes none."""
+    """Refuse a shape that is unknown, or with a number missing, superfluous or out of range."""
     if shape not in SHAPES:
         raise ValueError(f"shape {shape!r} is not known. {list_names(shape, SHAPES)}")
     counted = shape in ("polygon", "subsphere")
@@ -264,9 +264,9 @@ def check_shape(shape: str, tokens: int | None, dimension: int | None) -> None:
 def shape_points(
     shape: str, ambient: int, tokens: int | None = None, dimension: int | None = None
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Unit vectors in R^ambient of a shape that `check_shape` knows, and masses if not equal."""
+    """Unit vectors in R^ambient of a checked shape, and masses if they are unequal."""
     if dimension is not None and dimension > ambient:
-        # Before it is made, which may take more memory than there is.
+        # Refused first: such a set may need more memory than there is.
         raise ValueError(_NO_ROOM.format(shape, dimension, ambient))
     masses = None
     if shape == "antipodal":
@@ -291,11 +291,10 @@ def _unit(vectors: npt.ArrayLike) -> FloatArray:
 
 
 POLYHEDRA = ("tetrahedral", "octahedral", "icosahedral")
-"""Symmetries by name."""
 
 _CYCLE = [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
-# A half turn, a quarter turn about the third axis, a fifth about a vertex (0, 1, golden ratio);
-# with the cycle of the axes, a third of a turn, each generates its group.
+# A half turn and a quarter turn about the third axis, and a fifth of a turn about a vertex
+# (0, 1, golden ratio). With the cycle of the axes each generates its group.
 _OTHER = {
     "tetrahedral": [[-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]],
     "octahedral": [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]],
@@ -305,7 +304,7 @@ _OTHER = {
         [-0.5, 0.5 / GOLDEN, 0.5 * GOLDEN],
     ],
 }
-# Rotations of one group differ by 0.8 in an entry, products of many by rounding.
+# Rotations of a group differ by 0.8 in some entry; equal ones differ by rounding.
 _SAME_ROTATION = 1e-9
 
 
@@ -334,7 +333,7 @@ def invariants_by_degree(rotations: FloatArray, max_degree: int) -> IntArray:
 
 
 def _distinct(arrays: FloatArray) -> FloatArray:
-    """Arrays along the first axis, each once, where they first occur."""
+    """Distinct arrays along the first axis, in the order of their first occurrence."""
     distinct: list[FloatArray] = []
     for array in arrays:
         if not any(np.abs(array - other).max() < _SAME_ROTATION for other in distinct):

@@ -1,4 +1,4 @@
-"""R^d itself: tokens without layer norm, which grow and shrink."""
+"""R^d: tokens without layer normalisation."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from meanfield.spaces.manifold import Vectors, wrong_points
 @checked
 @dataclass(frozen=True, repr=False)
 class Euclidean(Vectors):
-    """R^dimension, whose tokens keep their lengths: attention without layer normalisation.
+    """R^dimension, for attention without layer normalisation: lengths of tokens change.
 
-    Points are vectors (n, dimension), velocities are not projected. Tokens alone evolve on it.
+    Points are vectors (n, dimension), velocities are not projected. It has no densities.
 
     dimension: at least 1.
 
-    ValueError if `dimension` is below 1, or a density is wanted.
+    ValueError if `dimension` is below 1, or for a density.
 
     >>> Euclidean(2).name, Euclidean(2).distance(np.zeros(2), np.array([3.0, 4.0]))
     ('space:2', np.float64(5.0))
@@ -101,7 +101,7 @@ class Euclidean(Vectors):
         return np.asarray((vectors * vectors).sum(axis=-1))
 
     def random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
-        """Independent standard normal vectors: R^d has no uniform law."""
+        """Independent standard normal vectors, for R^d has no uniform law."""
         return rng.standard_normal((count, self.dimension))
 
     def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
@@ -110,20 +110,17 @@ class Euclidean(Vectors):
     def moments(
         self, points: FloatArray, weights: FloatArray | None, max_degree: int
     ) -> ComplexArray:
-        """Mass and mean of the vectors of points."""
         return mean_vectors.moments(self.vectors(points), weights, max_degree)
 
     def largest_sizes(self, max_degree: int) -> FloatArray:
         return np.concatenate([[1.0], np.full(min(max_degree, 1), np.inf)])
 
     def grid(self, max_degree: int) -> Grid:
-        """Refuse densities."""
         raise ValueError(f"{self.name} carries tokens, no densities.")
 
     def evaluate(
         self, coefficients: ModalArray, points: FloatArray, divisor: ModalArray | None = None
     ) -> FloatArray:
-        """Refuse densities."""
         raise ValueError(f"{self.name} carries tokens, no densities.")
 
     def gradient(
@@ -133,5 +130,4 @@ class Euclidean(Vectors):
         divisor: ModalArray | None = None,
         slope: float | None = None,
     ) -> FloatArray:
-        """Refuse densities."""
         raise ValueError(f"{self.name} carries tokens, no densities.")

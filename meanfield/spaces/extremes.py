@@ -1,11 +1,9 @@
-"""Lowest value of a field, and a bound above all its values; one door.
+"""Lowest value of a field, and a bound on its modulus. Loads ducc0: import it where it is used.
 
-Loads ducc0: import it where it is used.
-
-On a great circle a field of degree L is a trigonometric polynomial of degree L. On N points
-equally spaced on it the largest modulus is missed by a factor of at most 1 / cos(pi L / N)
-(Ehlich and Zeller 1964). Points equally spaced in both angles, poles included, lie on parallels,
-where the same holds, and on meridians, which close to great circles: the factor enters twice.
+On a great circle a field of degree L is a trigonometric polynomial p of degree L. Its values on N
+equispaced points bound it: max |p| <= max_j |p(x_j)| / cos(pi L / N) (Ehlich and Zeller 1964).
+A grid equispaced in both angles, poles included, consists of parallels, where the same holds, and
+of meridians, pairs of which are great circles. So the factor enters twice.
 """
 
 from __future__ import annotations
@@ -24,21 +22,15 @@ from meanfield.engines.threads import threads
 from meanfield.spaces.manifold import Manifold, of_space
 
 OVERSAMPLING = 4
-# A strip of rings has about this many points, so that memory stays small at any degree.
+# Points of a strip of rings, so that memory stays small at any degree.
 _STRIP = 2**21
 _TRANSFORM_NOISE = 1e-12
 
 
 def on_sphere(coefficients: ComplexArray) -> tuple[float, FloatArray, float]:
-    """Lowest value on a grid four times finer than the degree needs, where, and a bound.
-
-    coefficients ((L + 1)(L + 2) / 2,): of a real field.
-
-    Returns lowest: lowest value on the grid; where (3,): unit vector of that point; bound: no
-    value, anywhere, has a larger modulus.
-    """
+    """Extremes of a real field on the sphere, as `extremes` returns them."""
     degree = degree_of(coefficients)
-    # Half as many intervals from pole to pole as points around: meridians close.
+    # Half as many intervals from pole to pole as points on a parallel: meridians form circles.
     length = 2 * int(ducc0.fft.good_size(OVERSAMPLING * max(degree, 1), True))
     rings = length // 2
     alm = with_margin(SCALE * np.asarray(coefficients), degree)
@@ -54,7 +46,7 @@ def on_sphere(coefficients: ComplexArray) -> tuple[float, FloatArray, float]:
             nthreads=threads(),
         )[0]
         position = int(np.argmin(values))
-        # Written so that a NaN, once met, stays.
+        # A NaN replaces every number and is never replaced.
         if values[position] < lowest or np.isnan(values[position]):
             lowest = float(values[position])
             where = int(chosen[position // length]), position % length
@@ -67,7 +59,7 @@ def on_sphere(coefficients: ComplexArray) -> tuple[float, FloatArray, float]:
 
 
 def _strips(rings: int, size: int) -> list[np.ndarray]:
-    """Rings 0 ... rings in strips, each ring with its mirror image: ducc0 makes both at once."""
+    """Rings 0 ... rings in strips, each with its mirror image: ducc0 computes both at once."""
     near = np.arange(rings // 2 + 1)
     strips = []
     for begin in range(0, len(near), size):
@@ -81,9 +73,9 @@ def _nan_is_largest(value: float) -> float:
 
 
 def extremes(space: Manifold, coefficients: ModalArray) -> tuple[float, FloatArray | float, float]:
-    """Lowest value on a grid four times finer than the degree needs, where it is, and a bound.
+    """Lowest value of a field on a fine grid, its point, and a bound on all moduli of the field.
 
-    No value, anywhere, has a larger modulus than the bound.
+    The grid is at least four times as fine as the degree needs.
     """
     if space.has_rings:
         return _axial(space, coefficients)
@@ -91,7 +83,7 @@ def extremes(space: Manifold, coefficients: ModalArray) -> tuple[float, FloatArr
 
 
 def _axial(space: Manifold, coefficients: ModalArray) -> tuple[float, float, float]:
-    """Extremes of a zonal field, at equal angles from pole to pole; |Y_l| <= sqrt(N_l)."""
+    """Extremes of a zonal field; the bound uses |Y_l| <= sqrt(N_l)."""
     degree = space.degree_of(coefficients)
     angles = np.linspace(0.0, np.pi, 2 * OVERSAMPLING * max(degree, 1) + 1)
     values = space.evaluate(coefficients, angles)
@@ -101,11 +93,7 @@ def _axial(space: Manifold, coefficients: ModalArray) -> tuple[float, float, flo
 
 
 def on_circle(coefficients: ModalArray) -> tuple[float, float, float]:
-    """Extremes on the circle.
-
-    A trigonometric polynomial is at most its maximum on a grid q times finer than its degree
-    needs, divided by cos(pi / (2 q)) (Ehlich and Zeller 1964).
-    """
+    """Extremes on the circle. The bound is that of 8 L nodes; the grid has over 12 L."""
     grid = CircleGrid(OVERSAMPLING * max(len(coefficients) - 1, 1))
     values = grid.to_nodal(coefficients)
     lowest = int(np.argmin(values))

@@ -1,10 +1,9 @@
-"""Label space cut into cells of quadrature nodes: what carries a measure along the flow.
+"""Label space cut into cells of quadrature nodes, which carry a measure along the flow.
 
-A label is the place where a characteristic starts. A cell holds p Gauss-Legendre nodes along
-each direction; functions of the label are polynomials on it. Cells split where such a
-polynomial no longer resolves what the flow has made of them, and join where nothing is left to
-resolve. The circle cuts its labels into panels, as axial measures do their polar
-angles, and the sphere into rectangles of a cubed sphere.
+A label is the start of a characteristic. A cell has p Gauss-Legendre nodes along each direction,
+and functions of the label are polynomials on it. Cells split where polynomials no longer resolve
+the flow, and join where fewer cells resolve it. Cells are panels of the circle or of polar angles,
+or rectangles of a cubed sphere.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class LabelCells(Protocol):
 
     @property
     def bounds(self) -> FloatArray:
-        """Bounds of the cells, shape (cells, ...): enough to rebuild them."""
+        """Bounds of the cells, shape (cells, ...); `cells_of` rebuilds the cells from them."""
         ...
 
     @property
@@ -38,7 +37,7 @@ class LabelCells(Protocol):
 
     @property
     def per_cell(self) -> int:
-        """Nodes of a cell: order ** dimension."""
+        """Nodes of a cell, order ** dimension."""
         ...
 
     @property
@@ -52,16 +51,16 @@ class LabelCells(Protocol):
         ...
 
     def tails(self, values: FloatArray) -> FloatArray:
-        """How badly polynomials resolve values (n, k), shape (cells, directions).
+        """Largest modulus of the last two Legendre coefficients of values (n, k).
 
-        Along each direction the largest modulus of the last two Legendre coefficients.
+        Shape (cells, directions): it measures how well polynomials resolve the values.
         """
         ...
 
     def lengths(self, points: FloatArray) -> FloatArray:
         """Length of the image of each cell along each direction, shape (cells, directions).
 
-        `points` are those to which the flow took the nodes, as the manifold stores them.
+        `points` are the images of the nodes under the flow, as the manifold stores them.
         """
         ...
 
@@ -75,8 +74,8 @@ class LabelCells(Protocol):
     def join(self, which: npt.NDArray[np.bool_]) -> tuple[Self, Carry] | None:
         """Join neighbours that are both in `which`, (cells,); None without such neighbours.
 
-        The values carried are those that the old cells' polynomials take at the new nodes. Each
-        old cell contains some new nodes, so the new polynomial depends on all of them.
+        Carried values are those of the old cells' polynomials at the new nodes. Each old cell
+        contains some new nodes.
         """
         ...
 
@@ -88,7 +87,7 @@ class LabelCells(Protocol):
         ...
 
 
-# "axial" stands beside the tables: its weights need the dimension.
+# "axial" is not in these tables, because its weights depend on the dimension.
 _CELLS: dict[str, Callable[[float], LabelCells]] = {"circle": panels, "sphere": sphere.tiling}
 _AGAIN: dict[str, Callable[[FloatArray], LabelCells]] = {
     "circle": Panels,
@@ -97,20 +96,20 @@ _AGAIN: dict[str, Callable[[FloatArray], LabelCells]] = {
 
 
 def label_cells(space: Manifold, length: float) -> LabelCells:
-    """Label space cut into equal cells with sides of at most that length in radians."""
+    """Label space cut into equal cells with sides of at most `length` radians."""
     if space.has_rings:
         return axial_panels(space.ambient, length)
     return of_space(_CELLS, space, "label space")(length)
 
 
 def usual_order(space: Manifold) -> int:
-    """Nodes along each direction of a cell."""
+    """Nodes along each direction of a cell, unless another number is asked for."""
     orders = {"axial": ORDER, "circle": ORDER, "sphere": sphere.ORDER}
     return of_space(orders, space, "label space")
 
 
 def cells_of(space: Manifold, bounds: FloatArray) -> LabelCells:
-    """The cells that had these `bounds`."""
+    """Cells of `bounds` (`LabelCells.bounds`)."""
     if space.has_rings:
         return AxialPanels(bounds, space.ambient)
     return of_space(_AGAIN, space, "label space")(bounds)

@@ -1,10 +1,9 @@
 """Interfaces of spaces: geometry (`Geometry`), and a basis where they have one (`Basis`).
 
-Bases are orthonormal with respect to sigma, the uniform probability measure. A field or
-density g has modal coefficients g_l; a real field is evaluated as sum_l g_l Y_l. Moments of
-a measure are m_l = int conj(Y_l) dmu, so moments and coefficients of a density coincide.
-Inside the package coefficients are one-dimensional complex arrays, packed as the manifold
-likes; `spread` gives them one axis an index, as files and users see them.
+Bases are orthonormal with respect to sigma, the uniform probability measure. A field or density is
+g = sum_l g_l Y_l with modal coefficients g_l. Moments of a measure are m_l = int conj(Y_l) dmu, so
+moments and coefficients of a density coincide. Inside the package coefficients are packed, complex
+and one-dimensional. Files and users get `unpacked` arrays, with one axis for each index.
 """
 
 from __future__ import annotations
@@ -20,15 +19,12 @@ from meanfield.errors import short_list
 
 _T = TypeVar("_T")
 
-# How far the mass of a density that users give may be from 1.
+# Largest distance from 1 of the mass of a user's density.
 _MASS_TOLERANCE = 1e-9
 
 
 class Geometry(Protocol):
-    """Geometry: points, tangent vectors, distances; all that stability needs is the first two.
-
-    What is stored for a point is the space's own: the circle has angles, spheres unit vectors.
-    """
+    """Points, tangent vectors and distances. A point is an angle, a unit vector or a vector."""
 
     def __hash__(self) -> int: ...
 
@@ -49,17 +45,17 @@ class Geometry(Protocol):
 
     @property
     def is_sphere(self) -> bool:
-        """True if points are directions; points of R^d have lengths, and no uniform law."""
+        """True if points are directions; points of R^d have lengths and no uniform law."""
         ...
 
     @property
     def has_series(self) -> bool:
-        """True if densities have a series; else measures are points."""
+        """True if densities have a series; otherwise measures are weighted points."""
         ...
 
     @property
     def is_circle(self) -> bool:
-        """True if points are angles that go round."""
+        """True for the circle, whose points are angles modulo 2 pi."""
         ...
 
     @property
@@ -69,7 +65,7 @@ class Geometry(Protocol):
 
     @property
     def point_axes(self) -> tuple[str, ...]:
-        """Names of the axes of one point in files; none where a point is a number."""
+        """Names of the axes of one point in files; empty where a point is a number."""
         ...
 
     @property
@@ -79,7 +75,7 @@ class Geometry(Protocol):
 
     @property
     def origin(self) -> FloatArray | float:
-        """Point at which laws are centred by default."""
+        """Default centre of laws."""
         ...
 
     def check_points(self, points: FloatArray) -> FloatArray:
@@ -95,11 +91,11 @@ class Geometry(Protocol):
         ...
 
     def unflattened(self, state: FloatArray) -> FloatArray:
-        """Points, or tangent vectors, whose coordinates a one-dimensional state lists."""
+        """Points or tangent vectors, from a one-dimensional state of their coordinates."""
         ...
 
     def per_point(self, numbers: FloatArray) -> FloatArray:
-        """Numbers, one a point, in the shape that multiplies tangent vectors."""
+        """One number for each point, in a shape that multiplies tangent vectors."""
         ...
 
     def project(self, points: FloatArray, vectors: FloatArray) -> FloatArray:
@@ -107,7 +103,7 @@ class Geometry(Protocol):
         ...
 
     def retract(self, points: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-        """Points moved onto the manifold, and their lengths before; None where all are on it."""
+        """Points moved onto the manifold, and their lengths before; None for angles and in R^d."""
         ...
 
     def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
@@ -125,18 +121,18 @@ class Geometry(Protocol):
     def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
         """Points moved by Brownian motion (generator Laplacian) for a time.
 
-        Driven by independent standard normals, (n,) on the circle and (n, d - 1) on S^(d-1). The
-        law is exact, on S^(d-1), d > 3, to order four in the time.
+        normals, independent and standard: (n,) on the circle, (n, d - 1) on S^(d-1), (n, d) in R^d.
+        The law is exact, but on S^(d-1), d > 3, it errs by O(time^4).
         """
         ...
 
 
 class Basis(Protocol):
-    """Eigenfunctions of the Laplacian: what a space with Fourier series or harmonics has on top."""
+    """Eigenfunctions Y_l of the Laplacian: Fourier series or harmonics."""
 
     @property
     def modal_axes(self) -> tuple[str, ...]:
-        """Names of the axes of spread coefficients."""
+        """Names of the axes of unpacked coefficients."""
         ...
 
     @property
@@ -149,7 +145,7 @@ class Basis(Protocol):
         ...
 
     def from_modes(self, modes: Sequence[Sequence[float]]) -> ModalArray:
-        """Coefficients of 1 + a sum of modes as run files write them; ValueError if malformed."""
+        """Coefficients of 1 + a sum of modes of a run file; ValueError if malformed."""
         ...
 
     def unpacked(self, coefficients: ModalArray) -> ModalArray:
@@ -157,11 +153,11 @@ class Basis(Protocol):
         ...
 
     def packed(self, array: ModalArray) -> ModalArray:
-        """Inverse of `spread`."""
+        """Inverse of `unpacked`."""
         ...
 
     def degree_of(self, coefficients: ModalArray) -> int:
-        """Largest degree that an array of coefficients holds."""
+        """Largest degree in an array of coefficients."""
         ...
 
     def resize(self, coefficients: ModalArray, max_degree: int) -> ModalArray:
@@ -169,7 +165,7 @@ class Basis(Protocol):
         ...
 
     def convolve(self, multipliers: FloatArray, coefficients: ModalArray) -> ModalArray:
-        """Multiply the coefficients of each degree by its multiplier; cut to the shorter."""
+        """Coefficients of each degree times its multiplier; cut to the shorter."""
         ...
 
     def inner(self, first: ModalArray, second: ModalArray) -> float:
@@ -177,14 +173,14 @@ class Basis(Protocol):
         ...
 
     def sizes_by_degree(self, coefficients: ModalArray) -> FloatArray:
-        """Size of each degree, shape (max_degree + 1,): unchanged by rotations.
+        """Size of each degree, shape (max_degree + 1,), which no rotation changes.
 
-        At least the largest modulus among the coefficients of the degree.
+        It is at least the largest modulus of the degree's coefficients.
         """
         ...
 
     def largest_sizes(self, max_degree: int) -> FloatArray:
-        """Size of each degree of all mass in one point, which no measure exceeds."""
+        """Size of each degree of a Dirac measure; no measure exceeds it."""
         ...
 
     def order_parameter(self, moments: ModalArray) -> float:
@@ -198,7 +194,7 @@ class Basis(Protocol):
     def moments(
         self, points: FloatArray, weights: FloatArray | None, max_degree: int
     ) -> ModalArray:
-        """Moments of weighted points; weights None means equal."""
+        """Moments sum_j w_j conj(Y_l(x_j)); weights None means 1/n each."""
         ...
 
     def evaluate(
@@ -216,17 +212,17 @@ class Basis(Protocol):
     ) -> FloatArray:
         """Gradient of a field at scattered points, divided by the field `divisor` if given.
 
-        `slope` may be given where it is known: the number c in divisor = constant + c field.
+        slope: the number c in divisor = constant + c field, if known; it saves work.
         """
         ...
 
 
 class Manifold(Geometry, Basis, Protocol):
-    """A space with a basis: measures evolve on it."""
+    """A space with a basis."""
 
 
 def wrong_points(shape: tuple[int, ...], expected: str) -> ValueError:
-    """Error of points that have another shape than a space expects.
+    """Error for points of a wrong shape.
 
     >>> print(wrong_points((50, 768), "vectors (n, 3)"))
     points have shape (50, 768), expected vectors (n, 3): tokens of R^768 live on mf.Sphere(768).
@@ -238,7 +234,7 @@ def wrong_points(shape: tuple[int, ...], expected: str) -> ValueError:
 
 
 def check_mass(coefficients: ModalArray) -> None:
-    """Refuse coefficients of a density that are not finite, or whose mass is not 1."""
+    """Refuse coefficients of a density that are not finite or have a mass other than 1."""
     flat = np.ravel(coefficients)
     if not np.all(np.isfinite(flat)):
         raise ValueError("coefficients of a density must be finite.")
@@ -249,7 +245,7 @@ def check_mass(coefficients: ModalArray) -> None:
 
 
 def check_vectors(vectors: FloatArray) -> FloatArray:
-    """Vectors (n, d), each with a direction; ValueError if one has none."""
+    """Vectors (n, d), unchanged; ValueError if one is zero or not finite."""
     largest = np.abs(vectors).max(axis=1)
     wrong = np.flatnonzero(~(np.isfinite(largest) & (largest > 0)))
     if len(wrong):
@@ -262,7 +258,7 @@ def check_vectors(vectors: FloatArray) -> FloatArray:
 
 
 def of_space(table: Mapping[str, _T], space: Geometry, what: str, instead: str = "") -> _T:
-    """Entry of a table for a space, by its family: such spaces differ in dimension alone."""
+    """Entry of a table for the family of a space; ValueError if it has none."""
     family = getattr(space, "family", "")
     if family not in table:
         names = ", ".join(sorted(table))
@@ -277,7 +273,7 @@ def laplacian_eigenvalues(dimension: int, max_degree: int) -> FloatArray:
 
 
 class Angles:
-    """Points are angles (n,), velocities numbers; coefficients are complex (..., degree + 1)."""
+    """Spaces whose points and velocities are numbers (n,), coefficients (..., degree + 1)."""
 
     is_sphere: ClassVar[bool] = True
     has_series: ClassVar[bool] = True
@@ -315,7 +311,7 @@ class Angles:
 
 
 class Vectors:
-    """Points are vectors (n, d) of R^d, and so are velocities."""
+    """Spaces whose points and velocities are vectors (n, d)."""
 
     is_circle: ClassVar[bool] = False
     has_rings: ClassVar[bool] = False

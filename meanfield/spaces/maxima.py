@@ -1,4 +1,4 @@
-"""Random fields, and maxima of fields counted with proof; one door.
+"""Random fields, and maxima of fields, counted with proof, on all spaces with a series.
 
 Loads compiled code: import it where it is used.
 """
@@ -17,18 +17,18 @@ _HOMES = {"circle": "circle", "sphere": "sphere"}
 
 
 def _home(space: Manifold, what: str, *, rings: bool = True) -> Any:
-    """Module of the space: compiled code of the others is not loaded."""
+    """Module for the space, imported alone: the others' compiled code is not loaded."""
     home = "axial" if rings and space.has_rings else of_space(_HOMES, space, what)
     return import_module(f"meanfield.spaces.{home}.maxima")
 
 
 def _dimension(space: Manifold) -> tuple[int, ...]:
-    """Arguments of harmonics beside coefficients: for axial measures the dimension."""
+    """First arguments of functions for axial measures, the dimension; else empty."""
     return (space.ambient,) if space.has_rings else ()
 
 
 def _finite(fields: ModalArray) -> ModalArray:
-    """Fields, refused if they hold NaN: no search for maxima would end well."""
+    """Fields, unchanged; ValueError if one is not finite."""
     if not np.isfinite(fields).all():
         raise ValueError("a field holds NaN or infinity, expected numbers: it has no maxima.")
     return fields
@@ -37,10 +37,7 @@ def _finite(fields: ModalArray) -> ModalArray:
 def gaussian_fields(
     space: Manifold, variances: FloatArray, count: int, rng: np.random.Generator
 ) -> ModalArray:
-    """Independent real isotropic Gaussian fields (count, ...), variances[l] of degree l > 0.
-
-    Degree 0 is 0.
-    """
+    """Independent real isotropic Gaussian fields (count, ...), E|f_lm|^2 = variances[l], l > 0."""
     home = _home(space, "random field", rings=False)
     return np.asarray(home.gaussian_fields(variances, count, rng))
 

@@ -1,7 +1,7 @@
-"""Mass and mean vector: the moments of tokens in R^d where no series is known.
+"""Mass and mean vector: the moments of tokens where densities have no series.
 
-Coefficients are (1, int x dmu), complex as all coefficients are, shape (d + 1,): degree 0 and
-degree 1. That is enough for the order parameter of tokens, and carries no density.
+Coefficients (1, int x dmu) are complex, shape (d + 1,): degrees 0 and 1. They give the order
+parameter of tokens, and determine no density.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ import numpy as np
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 
 LARGEST_DEGREE = 1
-"""Degrees of these moments."""
 
 MODAL_AXES = ("component",)
-"""What files call the axis of spread coefficients."""
 
 
 def check_coefficients(coefficients: Any) -> ComplexArray:
-    """Refuse densities: moments of degree one determine none."""
+    """Refuse densities."""
     raise ValueError(
         f"coefficients of shape {np.shape(coefficients)}: densities on S^(d-1), d > 3, have an "
         "axis, and live on mf.Axial(d); R^d carries tokens alone, mf.from_points."
@@ -29,12 +27,12 @@ def check_coefficients(coefficients: Any) -> ComplexArray:
 
 
 def degree_of(coefficients: ModalArray) -> int:
-    """Degree 1, or 0 of the mass alone."""
+    """Degree 1, or 0 for the mass alone."""
     return min(len(coefficients) - 1, 1)
 
 
 def resize(coefficients: ModalArray, max_degree: int) -> ModalArray:
-    """Coefficients, or the mass alone; there is nothing above degree 1."""
+    """Coefficients, or the mass alone for max_degree = 0."""
     return coefficients if max_degree else coefficients[:1]
 
 
@@ -46,7 +44,7 @@ def convolve(multipliers: FloatArray, coefficients: ModalArray) -> ModalArray:
 
 
 def inner(first: ModalArray, second: ModalArray) -> float:
-    """Product of the masses, and of the mean vectors."""
+    """Product of the masses plus inner product of the mean vectors."""
     n = min(len(first), len(second))
     return float(np.real(np.vdot(first[:n], second[:n])))
 
@@ -58,22 +56,22 @@ def sizes_by_degree(coefficients: ModalArray) -> FloatArray:
 
 
 def largest_sizes(max_degree: int) -> FloatArray:
-    """Those of one token on a sphere."""
+    """Sizes 1 and 1 of one token on a sphere."""
     return np.ones(min(max_degree, LARGEST_DEGREE) + 1)
 
 
 def unpacked(coefficients: ModalArray) -> FloatArray:
-    """Real numbers."""
+    """Real mass and mean vector, shape (d + 1,)."""
     return np.asarray(np.real(coefficients))
 
 
 def packed(array: FloatArray) -> ModalArray:
-    """Inverse of `spread`."""
+    """Inverse of `unpacked`."""
     return np.asarray(array, dtype=np.complex128)
 
 
 def from_modes(modes: Sequence[Sequence[float]]) -> ComplexArray:
-    """Refuse a density."""
+    """Refuse densities."""
     raise ValueError(
         "densities on S^(d-1), d > 3, have an axis, and live on Axial(d), axial:D in run files; "
         "R^d has none. Start from tokens: normal_tokens, or points that you give."
@@ -86,6 +84,6 @@ def order_parameter(moments: ModalArray) -> float:
 
 
 def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> ComplexArray:
-    """Mass and mean of points (n, d); the mass alone to degree 0."""
+    """Mass and mean of points (n, d), or the mass alone for max_degree = 0."""
     mean = points.mean(axis=0) if weights is None else weights @ points
     return np.concatenate([[1.0], mean[: len(mean) * min(max_degree, 1)]]).astype(np.complex128)

@@ -1,6 +1,6 @@
 """Mass around points, groups of linked points and their means, on any space.
 
-Of axial measures points are rings, and near by their polar angles: a ring is one cluster.
+Points of axial measures are rings; their distance is that of the polar angles.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from meanfield.arrays import FloatArray
 from meanfield.spaces.manifold import Geometry, of_space
 
 _HOMES = {"axial": "axial", "circle": "circle", "sphere": "sphere"}
-# A group whose mean vector is this short against its mass has no centre: uniform has none.
+# A group whose mean vector is shorter than this share of its mass has no centre.
 _NO_CENTRE = 1e-9
 
 
 def _home(space: Geometry) -> tuple[Any, tuple[Geometry, ...]]:
-    """Module of the space, and what distances need: without a series the space itself."""
+    """Module for the space, and first arguments of its functions."""
     if not space.has_series:
         return import_module("meanfield.spaces.vector_neighbourhoods"), (space,)
     home = of_space(_HOMES, space, "neighbourhood")
@@ -30,12 +30,12 @@ def _home(space: Geometry) -> tuple[Any, tuple[Geometry, ...]]:
 def dense(
     space: Geometry, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
 ) -> npt.NDArray[np.bool_]:
-    """Mask of the points with mass of at least the threshold within `radius`, itself included.
+    """Mask (n,) of the points with mass of at least the threshold within `radius`.
+
+    A point's own mass counts.
 
     mass (n,): mass of each point; None means 1/n each.
-    radius: radians, below pi.
-
-    Returns (n,).
+    radius: radians, below pi; a length in R^d.
     """
     home, distances = _home(space)
     return np.asarray(home.dense(*distances, points, mass, radius, threshold))
@@ -44,7 +44,7 @@ def dense(
 def dense_groups(
     space: Geometry, points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
 ) -> tuple[FloatArray, FloatArray | None, npt.NDArray[np.int64]]:
-    """Points that are `dense`, their masses, and their groups, as `linked` numbers them.
+    """Points that are `dense`, their masses, and their `linked` groups.
 
     On the circle points may come in another order.
     """
@@ -59,10 +59,10 @@ def dense_groups(
 
 
 def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
-    """Groups by single linkage: points closer than `radius` share a group.
+    """Groups (n,) by single linkage: points closer than `radius` share a group.
 
-    Returns (n,): numbers 0, 1, ... of the groups: on the circle in the order of their angles in [0,
-    2 pi), the group across 0 first; on the sphere in the order of their first points.
+    Groups are numbered 0, 1, ... in the order of their first points. On the circle and for rings
+    it is the order of angles, on the circle in [0, 2 pi) with the group across 0 first.
     """
     home, distances = _home(space)
     return np.asarray(home.linked(*distances, points, radius))
@@ -75,12 +75,12 @@ def mean_points(
     group: npt.NDArray[np.int64],
     count: int,
 ) -> FloatArray:
-    """Mean point of each group, the direction of sum_j mass_j x_j; of rings on one meridian.
+    """Mean point of each group: the direction of sum_j mass_j x_j, or the mean in R^d.
 
-    Returns points, one a group; NaN where the mean vector is shorter than 1e-9 of the mass.
+    NaN where the mean vector is shorter than 1e-9 of the mass. Rings are averaged on one meridian.
     """
     if space.has_rings:
-        # The half plane of all latitudes: vectors of R^d would be zeros but for two of d columns.
+        # In the half plane of a meridian, which needs two of d columns.
         sine, cosine = (np.bincount(group, mass * f(points), count) for f in (np.sin, np.cos))
         return np.asarray(np.arctan2(sine, cosine))
     columns = (np.cos(points), np.sin(points)) if space.is_circle else space.vectors(points).T
@@ -91,9 +91,9 @@ def mean_points(
 
 
 def directions(space: Geometry, mean: FloatArray, mass: FloatArray) -> FloatArray:
-    """Points on a sphere in the direction of sum_j mass_j x_j (count, d), NaN where it is short."""
+    """Points in the directions of mean vectors (count, d), NaN where these are short."""
     centre = space.points_of(mean)
-    # Squares of next to no mass underflow: directions on the sphere are then not finite.
+    # Squares of tiny masses underflow: directions on the sphere are then not finite.
     finite = np.isfinite(centre).reshape(len(mean), -1).all(axis=1)
     finite &= np.hypot.reduce(mean, axis=1) > _NO_CENTRE * mass
     centre[~finite] = np.nan

@@ -1,6 +1,6 @@
-"""Mass around vectors of any dimension, and groups of linked ones, by matrix products.
+"""Mass around vectors of any dimension, and groups of linked vectors, by matrix products.
 
-On spheres distances are geodesic, by chords 2 sin(r/2); in R^d by lengths of differences.
+Distances on spheres are geodesic, r with the chord 2 sin(r/2); in R^d they are Euclidean.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from meanfield.spaces.manifold import Geometry
 
 # Pairs whose distances are in memory at once: 32 MB.
 _PAIRS = 2**22
-# Near points of a point up to which groups are those of a sparse graph.
+# Mean number of near points up to which groups are components of a sparse graph.
 _FEW_LINKS = 64
 
 
@@ -45,7 +45,7 @@ def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np
     group = np.full(len(points), -1, dtype=np.int64)
     left, count = np.arange(len(points)), 0
     while len(left):
-        # All that is reached from the first point that is left.
+        # Collect all points linked to the first remaining one.
         front, left = left[:1], left[1:]
         group[front] = count
         while len(front) and len(left):
@@ -62,7 +62,7 @@ def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np
 def _links(
     space: Geometry, points: FloatArray, largest: float, rows: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-    """Pairs that are near, where points have few of them; None where groups are large."""
+    """Pairs of near points, if points have few of them; otherwise None."""
     links: list[npt.NDArray[np.int64]] = []
     for i in range(0, len(points), rows):
         near = np.argwhere(_squares(space, points[i : i + rows], points) < largest)
@@ -81,8 +81,8 @@ def _squares(space: Geometry, x: FloatArray, y: FloatArray) -> FloatArray:
     if not space.is_sphere:
         from scipy.spatial.distance import cdist
 
-        # Tokens that are near each other may be far from 0: products would lose their distance.
+        # Near tokens may be far from 0, where products would lose their distance.
         return np.asarray(cdist(x, y, "sqeuclidean"))
-    # By products: rounding is far below any radius squared.
+    # Products round by about 1e-16, far below radii squared.
     lengths = [(each * each).sum(axis=1) for each in (x, y)]
     return np.asarray(lengths[0][:, None] + lengths[1] - 2.0 * (x @ y.T))

@@ -1,1 +1,1 @@
-"""Measures on S^{d-1} that no rotation about an axis changes: laws of the angle to it."""
+"""Measures on S^{d-1} that are symmetric about an axis: laws of the angle to it."""

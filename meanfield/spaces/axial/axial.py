@@ -1,7 +1,6 @@
-"""The sphere S^{d-1} seen by the angle to its last axis: polar angles and zonal harmonics.
+"""Axial measures on the sphere S^{d-1}: polar angles and zonal harmonics.
 
-A point theta stands for mass spread uniformly over the latitude of that angle. Basis
-Y_l = sqrt(N_l) P_l(cos theta), orthonormal for sigma; see `harmonics`.
+The basis Y_l = sqrt(N_l) P_l(cos theta) is orthonormal for sigma; see `harmonics`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 LARGEST_AMBIENT = 1000
 """Largest d: transforms are tested up to there."""
-# Angles beyond the poles by rounding are mirror images, others are mistakes.
+# Angles beyond the poles by rounding are reflected; larger ones are errors.
 _BEYOND = 1e-9
 # Share of the largest value of a divisor that is the rounding of its series.
 _FLOOR = 16 * EPS
@@ -33,9 +32,9 @@ _FLOOR = 16 * EPS
 class Axial(Angles):
     """Measures on the unit sphere of R^ambient that are symmetric about its last axis.
 
-    Points are polar angles in [0, pi], shape (n,): a point is a ring, mass spread evenly over its
-    latitude. Coefficients are packed complex (L + 1,), f_l = sqrt(N_l) m_l; users and files see the
-    real moments m_l = int P_l(cos theta) dmu, P_l(1) = 1, and a real array is taken as those.
+    Points are polar angles in [0, pi], shape (n,). A point is a ring: mass spread evenly over its
+    latitude. Coefficients are packed complex (L + 1,), f_l = sqrt(N_l) m_l. Users and files have
+    real moments m_l = int P_l(cos theta) dmu, P_l(1) = 1; a real array means moments.
 
     ambient: d of S^{d-1}, 2 to 1,000.
 
@@ -76,7 +75,7 @@ class Axial(Angles):
         return harmonics.largest_degree(self.ambient)
 
     def check_points(self, points: FloatArray) -> FloatArray:
-        """Polar angles (n,), n >= 1, in [0, pi]; vectors (n, d) become theirs."""
+        """Polar angles (n,), n >= 1, in [0, pi], from angles or vectors (n, d)."""
         angles = np.ascontiguousarray(points, dtype=np.float64)
         if angles.ndim == 2 and angles.shape[1] == self.ambient and len(angles) > 0:
             angles = self.points_of(check_vectors(angles))
@@ -104,7 +103,7 @@ class Axial(Angles):
         return np.asarray(np.cos(points) * vectors[:, -2] - np.sin(points) * vectors[:, -1])
 
     def check_coefficients(self, coefficients: ModalArray) -> ComplexArray:
-        """Coefficients of a density: packed if complex, moments m_l if real; of mass 1."""
+        """Packed coefficients of a density of mass 1, from complex ones or real moments m_l."""
         checked = harmonics.check_coefficients(self.ambient, coefficients)
         check_mass(checked)
         return checked
@@ -145,16 +144,16 @@ class Axial(Angles):
         return np.arctan2(beside, along)
 
     def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
-        """Refuse noise: one path of a ring that diffuses is no ring."""
+        """Refuse noise: a diffusing ring does not stay a ring."""
         raise ValueError(
             f"rings of {self.name} have no noise of their own: take the representation "
             f'"density", or tokens on Sphere({self.ambient}).'
         )
 
     def grid(self, max_degree: int) -> AxialGrid:
-        """Gauss-Jacobi grid on which products of three fields of max_degree integrate.
+        """Gauss-Jacobi grid that integrates products of three fields up to max_degree exactly.
 
-        At most of twice the largest degree of a density.
+        Beyond `largest_degree` its harmonics may overflow.
         """
         from meanfield.bases.gegenbauer.grid import AxialGrid
 

@@ -1,7 +1,7 @@
-"""Maxima of zonal fields on S^{d-1}: maxima of an even field on the circle, poles once.
+"""Maxima of zonal fields on S^{d-1}, as maxima of an even field on the circle.
 
-sum_l f_l Y_l(theta) is an even trigonometric polynomial of the same degree, for which `circle`
-counts with proof. A maximum on a latitude counts as one.
+sum_l f_l Y_l(theta) is an even trigonometric polynomial of the same degree; `circle` counts its
+maxima with proof. A latitude of maxima counts as one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from meanfield.arrays import ComplexArray, FloatArray, IntArray, ModalArray
 from meanfield.bases.gegenbauer import series
 from meanfield.spaces.circle import maxima as circle
 
-# Maxima of an even field are found to rounding, a flat one at a pole to its root.
+# Maxima of an even field are exact to rounding; a flat one at a pole errs by the root of rounding.
 _POLE = 1e-6
 
 
@@ -45,12 +45,12 @@ def basins(d: int, field: ModalArray, points: FloatArray) -> IntArray:
     index = circle.basins(even, points)
     if not len(summits):
         return index
-    # Index among the latitudes: each circle's maximum has the angle of one.
+    # Index of the latitude of each maximum on the circle.
     nearest = np.abs(np.abs(summits)[index][:, None] - summits[summits >= 0.0])
     return np.asarray(np.argmin(nearest, axis=1))
 
 
 def _at_poles(angles: FloatArray) -> FloatArray:
-    """Angles in [-pi, pi], exact at the poles, so that each latitude has one in [0, pi]."""
+    """Angles in [-pi, pi], rounded to the poles, so that each latitude has one in [0, pi]."""
     angles = np.where(np.abs(angles) < _POLE, 0.0, angles)
     return np.where(np.pi - np.abs(angles) < _POLE, np.pi, angles)

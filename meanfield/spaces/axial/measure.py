@@ -1,13 +1,12 @@
-"""sigma as a law of the polar angle: density c sin^{d-2}(theta), distribution, primitives.
+"""Uniform measure sigma as a law of the polar angle; distribution and quantiles of densities.
 
-    c = Gamma(d/2) / (sqrt(pi) Gamma((d-1)/2)),
-    int_0^theta Y_l dsigma = -c sin^{d-2}(theta) Y_l'(theta) / (l(l+d-2)),      l >= 1,
+    sigma = c sin^{d-2}(theta) dtheta,    c = Gamma(d/2) / (sqrt(pi) Gamma((d-1)/2)),
+    int_0^theta Y_l dsigma = -c sin^{d-2}(theta) Y_l'(theta) / (l(l+d-2)),      l >= 1.
 
-the second from the equation of Y_l, (sin^{d-2} Y_l')' = -l(l+d-2) sin^{d-2} Y_l.
+The last line follows from (sin^{d-2} Y_l')' = -l(l+d-2) sin^{d-2} Y_l.
 
-Quantiles, the polar angles that hold given masses, invert the mass within theta by Newton's method
-between bounds that close in, from a table. The label space has panels of Gauss-Legendre nodes, as
-on the circle, but on [0, pi] and with the weights of sigma.
+Label space has panels of Gauss-Legendre nodes, as on the circle, but on [0, pi] and with the
+weights of sigma.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from meanfield.arrays import EPS, FloatArray, ModalArray
 from meanfield.spaces.circle.panels import Panels, equal_bounds
 from meanfield.spaces.manifold import laplacian_eigenvalues
 
-# Rounding of a distribution function up to which masses are masses.
+# Largest rounding error of masses that is accepted.
 _MOST_NOISE = 1e-6
 
 
@@ -43,7 +42,7 @@ def height(d: int, angles: FloatArray) -> FloatArray:
 
 
 def cumulative(d: int, coefficients: ModalArray, angles: FloatArray) -> FloatArray:
-    """Mass of a density within polar angles in [0, pi]."""
+    """Mass of a density within each of some polar angles in [0, pi]."""
     from scipy.special import betainc
 
     from meanfield.bases.gegenbauer import series
@@ -58,7 +57,7 @@ def cumulative(d: int, coefficients: ModalArray, angles: FloatArray) -> FloatArr
 
 
 def check_distribution(d: int, coefficients: ModalArray) -> None:
-    """Refuse coefficients so large that the masses they add up to are their rounding, eps |f|."""
+    """Refuse coefficients f so large that their rounding eps |f| hides masses."""
     noise = EPS * float(np.linalg.norm(coefficients))
     if noise > _MOST_NOISE:
         raise ValueError(
@@ -67,7 +66,7 @@ def check_distribution(d: int, coefficients: ModalArray) -> None:
         )
 
 
-# Angles of the table, at least, and a degree; halvings that narrow any of its cells to rounding.
+# Least number of angles in the table, and number a degree; steps that bring a cell to rounding.
 _TABLE, _A_DEGREE = 2048, 16
 _STEPS = 60
 _CLOSE = 1e-15
@@ -75,11 +74,14 @@ _AT_ONCE = 2**16
 
 
 def polar_angles(d: int, coefficients: ModalArray, levels: FloatArray) -> FloatArray:
-    """Polar angles within which a density has given masses, levels in [0, 1]."""
+    """Polar angles within which a density has the masses `levels`, each in [0, 1].
+
+    Newton's method between bounds, from a table of `cumulative`.
+    """
     check_distribution(d, coefficients)
     count = max(_TABLE, _A_DEGREE * len(coefficients), int(_A_DEGREE * np.sqrt(d)))
     edges = np.linspace(0.0, np.pi, count + 1)
-    # Rounding where next to no mass is makes no order.
+    # Where almost no mass is, rounding may decrease the sums.
     table = np.maximum.accumulate(np.clip(cumulative(d, coefficients, edges), 0.0, 1.0))
     angles = np.empty(len(levels))
     for start in range(0, len(levels), _AT_ONCE):
@@ -121,7 +123,7 @@ def _inverted(
     return np.asarray(theta)
 
 
-# Panels of so many widths 1/sqrt(d) of sigma about the equator: 16 nodes integrate it to 1e-15.
+# Longest panel in widths 1/sqrt(d) of sigma about the equator: 16 nodes integrate it to 1e-15.
 _WIDTHS = 2.0
 
 
@@ -140,5 +142,5 @@ class AxialPanels(Panels):
 
 
 def axial_panels(d: int, length: float) -> AxialPanels:
-    """Equal panels of at most that length in radians, short enough for sigma."""
+    """Equal panels of at most `length` radians, short enough for sigma."""
     return AxialPanels(equal_bounds(np.pi, min(length, _WIDTHS / np.sqrt(d))), d)

@@ -1,7 +1,4 @@
-"""Mass around rings and groups of linked rings, by polar angle.
-
-All of it is sorting, as on the circle, but nothing goes on beyond a pole.
-"""
+"""Mass around rings and groups of linked rings, by sorted polar angles."""
 
 from __future__ import annotations
 

@@ -37,10 +37,7 @@ class Circle(Angles):
     largest_degree: ClassVar[int] = 2**17
 
     def check_points(self, points: FloatArray) -> FloatArray:
-        """Angles as a contiguous float array of shape (n,), n >= 1, finite; reduced if large.
-
-        Vectors (n, 2) of any length but zero become their angles.
-        """
+        """Finite angles (n,), n >= 1, from angles, reduced if above 200, or vectors (n, 2)."""
         angles = np.ascontiguousarray(points, dtype=np.float64)
         if angles.ndim == 2 and angles.shape[1] == 2 and len(angles) > 0:
             angles = self.points_of(check_vectors(angles))
@@ -49,7 +46,7 @@ class Circle(Angles):
         if not np.all(np.isfinite(angles)):
             first = int(np.flatnonzero(~np.isfinite(angles))[0])
             raise ValueError(f"point {first} is {angles[first]}, expected finite angles.")
-        # Windings are kept while they cost no digits.
+        # Smaller angles keep their windings, which cost no digits.
         far, kept = np.abs(angles) > _MANY_TURNS, angles.copy()
         kept[far] = np.arctan2(np.sin(angles[far]), np.cos(angles[far]))
         return kept
@@ -62,7 +59,6 @@ class Circle(Angles):
         return np.where(angles == -np.pi, np.pi, angles)
 
     def project(self, points: FloatArray, vectors: FloatArray) -> FloatArray:
-        """Angular velocities <(-sin theta, cos theta), v>, shape (n,)."""
         x = self.vectors(points)
         return np.asarray(x[:, 0] * vectors[:, 1] - x[:, 1] * vectors[:, 0])
 
@@ -97,17 +93,14 @@ class Circle(Angles):
         return array
 
     def inner(self, first: ModalArray, second: ModalArray) -> float:
-        """Inner product int f g dtheta / 2 pi of two real fields."""
         count = min(len(first), len(second))
         products = (first[:count] * np.conj(second[:count])).real
         return float(products[0] + 2.0 * products[1:].sum())
 
     def largest_sizes(self, max_degree: int) -> FloatArray:
-        """One for each degree: |int e^{-ik theta} dmu| <= 1."""
         return np.ones(max_degree + 1)
 
     def order_parameter(self, moments: ModalArray) -> float:
-        """Modulus of c_1, the length of the mean vector."""
         return float(np.abs(moments[1]))
 
     def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
@@ -121,7 +114,6 @@ class Circle(Angles):
         return 2.0 * np.pi * rng.random(count)
 
     def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
-        """Angles moved by Brownian motion for a time: theta + sqrt(2 time) normals, shape (n,)."""
         if not time >= 0.0:
             raise ValueError(f"time = {time} is not a time to diffuse for, expected at least 0.")
         if points.ndim != 1 or normals.shape != points.shape:
@@ -131,7 +123,6 @@ class Circle(Angles):
         return np.asarray(points + np.sqrt(2.0 * time) * normals)
 
     def grid(self, max_degree: int) -> CircleGrid:
-        """Equispaced grid on which products of two fields of max_degree are exact."""
         return CircleGrid(max_degree)
 
     def moments(

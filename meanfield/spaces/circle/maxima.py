@@ -2,10 +2,10 @@
 
     Phi(theta) = Re[c_0 + 2 sum_{k=1}^K c_k e^{ik theta}]
 
-A grid alone counts too many maxima or too few; here every interval of the grid is settled by bounds
-on derivatives or halved (`maxima_kernels`). The count is exact for every field whose maxima and
-minima stand above rounding: Phi' between neighbouring ones must exceed about (K + 8) eps times
-2 sum k |c_k|. Smaller extrema (constant fields, multiple zeros of Phi') are not counted.
+A grid alone counts too many maxima or too few. Here bounds on derivatives settle each interval of
+the grid, or it is halved (`maxima_kernels`). The count is exact for fields whose extrema exceed
+rounding: Phi' between neighbouring ones must exceed about (K + 8) eps times 2 sum k |c_k|. Smaller
+extrema (constant fields, multiple zeros of Phi') are not counted.
 """
 
 from __future__ import annotations
@@ -16,18 +16,16 @@ from meanfield.arrays import EPS, ComplexArray, FloatArray, IntArray
 from meanfield.engines.fourier.maxima_kernels import count_falls, falls, polish
 from meanfield.engines.threads import map_chunks
 
-# Grid points for each degree: the error of the interpolant is then 1e-3 of sum k |c_k|.
+# Grid points for each degree: the interpolant then errs by at most 1.3e-2 sum k |c_k|.
 _OVERSAMPLING = 5
 # Values on the grid at a time.
 _CHUNK = 2**18
 
 
 def gaussian_fields(variances: FloatArray, count: int, rng: np.random.Generator) -> ComplexArray:
-    """Independent real stationary Gaussian fields with E|c_k|^2 = variances[k].
+    """Independent real stationary Gaussian fields (count, K + 1) with E|c_k|^2 = variances[k].
 
-    variances (K + 1,): not negative; that of degree 0 is not used, the mean of a field is 0.
-
-    Returns (count, K + 1).
+    variances (K + 1,): not negative; c_0 = 0 whatever variances[0] is.
     """
     deviations = np.sqrt(0.5 * np.asarray(variances, dtype=np.float64))
     parts = rng.standard_normal((count, len(deviations), 2))
@@ -37,12 +35,7 @@ def gaussian_fields(variances: FloatArray, count: int, rng: np.random.Generator)
 
 
 def count_maxima(fields: ComplexArray) -> IntArray:
-    """Exact number of local maxima of each field.
-
-    fields (count, K + 1): coefficients c_k, finite, of any size.
-
-    Returns (count,): 0 for a constant.
-    """
+    """Exact number of local maxima, (count,), of fields c_k, (count, K + 1); 0 for a constant."""
     array = np.asarray(fields)
     counts = np.zeros(len(array), dtype=np.int64)
     per_chunk = max(1, _CHUNK // (_OVERSAMPLING * max(array.shape[1], 8)))
@@ -57,12 +50,9 @@ def count_maxima(fields: ComplexArray) -> IntArray:
 
 
 def maxima(field: ComplexArray) -> FloatArray:
-    """Angles of all local maxima in (-pi, pi], highest first.
+    """Angles (m,) of all local maxima of a field c_k in (-pi, pi], highest first.
 
-    field (K + 1,): coefficients c_k.
-
-    Returns (m,): to rounding where Phi'' does not vanish; equally high ones in the order of their
-    angles.
+    Exact to rounding where Phi'' does not vanish. Equally high ones come in the order of angles.
     """
     angles = _summits(field)
     if not len(angles):
@@ -71,25 +61,22 @@ def maxima(field: ComplexArray) -> FloatArray:
     scaled = scaled / max(np.abs(scaled).max(), np.finfo(np.float64).tiny)
     k = np.arange(1, len(scaled))
     heights = 2.0 * (np.exp(1j * np.outer(angles, k)) @ scaled[1:]).real
-    # Heights equal but for rounding are equal.
+    # Rounded, so that heights that differ by rounding are equal.
     unit = 64.0 * EPS * max(2.0 * np.abs(scaled[1:]).sum(), np.finfo(np.float64).tiny)
     return np.asarray(angles[np.lexsort((angles, -np.rint(heights / unit)))])
 
 
 def basins(field: ComplexArray, points: FloatArray) -> IntArray:
-    """Index into `maxima(field)` of the maximum that gradient ascent from each angle ends in.
+    """Index into `maxima(field)` of the end of the gradient ascent from each angle, shape (n,).
 
-    field (K + 1,): coefficients c_k; points (n,): angles; one at a minimum goes with those to the
-    right of it.
-
-    Returns (n,): -1 everywhere for a constant field, which has no maxima.
+    From a minimum ascent goes to the right. All indices are -1 for a constant field.
     """
     summits = maxima(field)
     angles = _reduced(np.asarray(points, dtype=np.float64))
     if not len(summits):
         return np.full(len(angles), -1, dtype=np.int64)
     valleys = np.sort(_summits(-np.asarray(field)))
-    # One summit follows each valley; the basin of the last valley goes on at -pi.
+    # One summit follows each valley; the basin of the last valley continues at -pi.
     number = (np.searchsorted(valleys, summits, side="right") - 1) % len(valleys)
     summit_after = np.empty(len(valleys), dtype=np.int64)
     summit_after[number] = np.arange(len(summits))
@@ -111,25 +98,25 @@ def _summits(field: ComplexArray) -> FloatArray:
 
 
 def _reduced(angles: FloatArray) -> FloatArray:
-    """Angles in (-pi, pi]; pi for -pi but for rounding."""
+    """Angles in (-pi, pi]; pi for angles within rounding of -pi."""
     turned = np.arctan2(np.sin(angles), np.cos(angles))
     return np.where(turned <= -np.pi + 32.0 * EPS, np.pi, turned)
 
 
 def _slopes(fields: ComplexArray) -> tuple[ComplexArray, IntArray, FloatArray, FloatArray]:
-    """Coefficients 2 i k c_k normalised and cut, degrees, bounds on derivatives, rounding."""
+    """Coefficients 2 i k c_k, scaled and cut; and as `falls` takes them, degrees, bounds, noise."""
     fields = np.asarray(fields, dtype=np.complex128)
     count = fields.shape[1]
     k = np.arange(count, dtype=np.float64)
     largest = np.maximum(np.abs(fields[:, 1:].real), np.abs(fields[:, 1:].imag))
-    # A power of two: exact, and applied twice as 2^1074 itself overflows.
+    # A power of two is exact; two factors, because 2^1074 overflows.
     exponents = np.frexp(largest.max(axis=1, initial=0.0))[1][:, None]
     parts = np.stack([fields.real, fields.imag])
     parts = np.ldexp(np.ldexp(parts, -(exponents // 2)), -(exponents - exponents // 2))
     slopes = np.empty(fields.shape, dtype=np.complex128)
     slopes.real, slopes.imag = -2.0 * k * parts[1], 2.0 * k * parts[0]
     sizes = np.abs(slopes)
-    # Degrees that together add less than rounding to Phi', k <= K - 1 among those kept.
+    # Highest degrees that together change Phi' by less than rounding are cut.
     tails = np.cumsum(sizes[:, ::-1], axis=1)[:, ::-1]
     significant = tails > 0.25 * EPS * tails[:, :1]
     degrees = np.where(

@@ -1,7 +1,4 @@
-"""Mass around points on the circle, and groups of linked points.
-
-All of it is sorting: the points within a radius of a point are a range of the sorted angles.
-"""
+"""Mass around points on the circle, and groups of linked points, by sorted angles."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ def dense(
 def dense_groups(
     points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
 ) -> tuple[FloatArray, FloatArray | None, npt.NDArray[np.int64]]:
-    """Dense angles, their masses and groups, after a single sort; equal ones in another order."""
+    """Dense angles, perhaps in another order, their masses and groups, after a single sort."""
     from meanfield.engines.fourier import neighbourhood_kernels as kernels
 
     if mass is None:
@@ -58,7 +55,7 @@ def linked(points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
 
 
 def _numbers(angles: FloatArray, radius: float) -> npt.NDArray[np.int64]:
-    """Groups of increasing angles."""
+    """Group of each of increasing angles."""
     numbers = np.zeros(len(angles), dtype=np.int64)
     np.cumsum(np.diff(angles) >= radius, out=numbers[1:])
     if len(angles) and angles[0] + _TURN - angles[-1] < radius:
@@ -67,12 +64,12 @@ def _numbers(angles: FloatArray, radius: float) -> npt.NDArray[np.int64]:
 
 
 def _sorted(points: FloatArray, stable: bool) -> tuple[FloatArray, npt.NDArray[np.int64] | None]:
-    """Angles in [0, 2 pi) in increasing order, and that order; None if they are in it."""
+    """Angles in [0, 2 pi) in increasing order, and the order; None if they had it already."""
     angles = points % _TURN
     if np.all(angles[1:] >= angles[:-1]):
         return angles, None
-    # The order of equal angles shows only in the rounding of sums of unequal masses. Without
-    # it, sorting is four times faster.
+    # The order of equal angles changes only the rounding of sums of unequal masses. An unstable
+    # sort is four times faster.
     order = np.argsort(angles, kind="stable" if stable else None)
     return angles[order], order
 

@@ -1,7 +1,7 @@
 """Label space of the circle: panels of Gauss-Legendre nodes, in the order of their angles.
 
-A panel [a, b] holds the labels a + (b - a)(1 + x_i) / 2 with the weights (b - a) w_i / 2 pi.
-What the flow makes of labels is given as unwrapped angles, so that it increases along the circle.
+A panel [a, b] has the labels a + (b - a)(1 + x_i) / 2 with the weights (b - a) w_i / 2 pi.
+Their images under the flow are unwrapped angles, which increase along the circle.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from meanfield.bases.legendre import Carry, gauss_legendre, halving, interpolati
 
 ORDER = 16
 _FULL_TURN = 2.0 * np.pi
-# Edges still differ after halving a panel this wide.
+# Narrowest panel whose halves still have distinct edges.
 _NARROWEST = 16 * _FULL_TURN * EPS
-# The nodes of joined panels must see both: of such neighbours the shorter gets four of 16.
+# Largest ratio of lengths of joined panels: the shorter one then still gets five of 16 nodes.
 _UNEQUAL = 4.0
-# Labels that have met change places by rounding, and by what the time step lets pass.
+# Labels that have met change places by rounding and by errors of time steps.
 _MET = 1e-9
 
 
@@ -105,25 +105,25 @@ class Panels:
         return joined, carry
 
     def fold(self, points: FloatArray, slack: FloatArray | None = None) -> int | None:
-        """Index of the panel where unwrapped angles go back furthest, None if they never do.
+        """Index of the panel where unwrapped angles decrease most, None if they never do.
 
         Labels that have met may change places. `slack`, (panels,), is the error of the angles.
         """
-        # From the last node of a panel to the first of the next counts for the former.
+        # The step from the last node of a panel to the next panel belongs to the former.
         steps = np.diff(points, append=self._next(points[0])).reshape(-1, ORDER) + _MET
         if slack is not None:
             steps += slack[:, None]
             steps[:, -1] += np.roll(slack, -1)
-        # NaN is no fold.
+        # NaN does not count as a fold.
         worst = int(np.argmin(np.nan_to_num(steps).min(axis=1)))
         return worst if steps[worst].min() < 0 else None
 
     def _of_sigma(self, lengths: FloatArray) -> FloatArray:
-        """Weights for sigma of nodes that stand for lengths in radians."""
+        """Weights for sigma of nodes, from lengths in radians."""
         return lengths / _FULL_TURN
 
     def _next(self, first: float) -> float:
-        """Label after the last: the first one plus a full turn."""
+        """Label after the last one: the first plus a full turn."""
         return first + _FULL_TURN
 
     def _by_panel(self, values: FloatArray) -> FloatArray:
@@ -131,20 +131,20 @@ class Panels:
 
 
 def panels(length: float) -> Panels:
-    """Equal panels of at most that length in radians."""
+    """Equal panels of at most `length` radians."""
     return Panels(equal_bounds(_FULL_TURN, length))
 
 
 def equal_bounds(end: float, length: float) -> FloatArray:
-    """Bounds of equal panels of [0, end], of at most that length."""
+    """Bounds of equal panels of [0, end], each of at most `length`."""
     edges = np.linspace(0.0, end, max(int(np.ceil(end / length)), 1) + 1)
     return np.stack([edges[:-1], edges[1:]], axis=1)
 
 
 def _pairs(may: npt.NDArray[np.bool_]) -> IntArray:
-    """Choose links (i, i + 1) among those that `may` be, (panels - 1,), no two sharing a panel."""
+    """Indices i of links (i, i + 1) allowed by `may`, (panels - 1,); no two share a panel."""
     place = np.arange(len(may))
-    # Every other link of each row of them.
+    # Every other link of each run of allowed ones.
     row_start = np.maximum.accumulate(np.where(may, -1, place)) + 1
     return np.flatnonzero(may & ((place - row_start) % 2 == 0))
 

@@ -1,9 +1,8 @@
 """Labels on the sphere: rectangles of a cubed sphere with p x p Gauss-Legendre nodes each.
 
 A rectangle splits along u or along v, since the flow stretches along one direction while it
-contracts along the other. Functions of the label are polynomials of degree p - 1 along each
-direction, sum_ij c_ij P_i P_j; rectangles know nothing of each other, so nothing has to fit at
-their edges. Values (cells, p, p, k) at the nodes give the polynomials
+contracts along the other. Rectangles are independent: polynomials need not match at their edges.
+Values (cells, p, p, k) at the nodes give the polynomials
 
     g(u, v) = sum_ij c_ij P_i(u) P_j(v),    i, j < p,    u, v in [-1, 1] on every cell
 
@@ -12,9 +11,9 @@ The cubed sphere is equiangular: six faces, each a square of two angles.
     x = (c + a tan u + b tan v) / r,    r^2 = 1 + tan^2 u + tan^2 v,    |u|, |v| <= pi/4
     dsigma = du dv / (4 pi cos^2 u cos^2 v r^3)
 
-a, b and the face's middle c are coordinate axes with a x b = c. A rectangle of a face is given
-by where its sides are as shares of pi/4, so -1 to 1 is the whole face: halves of halves are exact
-numbers. The map and its Jacobian are analytic beyond the edges, up to u = pi/2.
+a, b and the face's middle c are coordinate axes with a x b = c. Sides of a rectangle are shares of
+pi/4, from -1 to 1 on a face, so that halves of halves are exact numbers. The map and its Jacobian
+are analytic beyond the edges, up to u = pi/2.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ Places = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class SphereCells:
-    """Rectangles of label space on the sphere; nodes go cell by cell, u outside, v inside."""
+    """Rectangles of label space on the sphere; nodes go cell by cell, v fastest."""
 
     bounds: FloatArray  # (cells, 5): face 0 to 5 and the sides u_0, u_1, v_0, v_1 as shares of pi/4
     order: int = ORDER  # p, nodes along each direction
@@ -76,10 +75,6 @@ class SphereCells:
         return by_blocks(cell_lengths, self._grid(points))
 
     def fold(self, points: FloatArray, slack: FloatArray | None = None) -> int | None:
-        """Index of the cell whose image has reversed its orientation most, or None.
-
-        `slack`, (cells,), is the error of the points: shallower folds do not count.
-        """
         orientation = by_blocks(least_orientation, self._grid(points))
         if slack is not None:
             orientation = orientation + slack
@@ -138,7 +133,7 @@ class SphereCells:
     def _halves(self, direction: int, which: Mask) -> tuple[Places, Places]:
         """Lower and upper halves of the same rectangles, along one direction.
 
-        Other neighbours that share a side would never again fit to theirs.
+        Joining other neighbours would give rectangles that no later join can complete.
         """
         cells = np.flatnonzero(which)
         face = self.bounds[cells, 0]
@@ -161,24 +156,24 @@ def tiling(length: float, order: int = ORDER) -> SphereCells:
     """Equal rectangles with sides of at most `length` radians, and of half a face."""
     if not length > 0:
         raise ValueError(f"length of label cells must be positive, got {length:g}.")
-    # Powers of two, so that sides are exact and halves find each other again.
+    # Powers of two: sides are exact, and `_halves` recognises halves.
     parts = max(np.pi / 2.0 / length * (1.0 - 1e-12), 2.0 / _LARGEST)
     return SphereCells(uniform_bounds(1 << math.ceil(math.log2(parts))), order)
 
 
 def cells_of(bounds: FloatArray, order: int = ORDER) -> SphereCells:
-    """Cells that had these bounds; see `checked_bounds` for what is refused."""
+    """Cells of checked bounds."""
     return SphereCells(checked_bounds(bounds), order)
 
 
-# Cells that are worked on together, so that work arrays stay in the cache.
+# Cells of a block, whose work arrays stay in the cache.
 _BLOCK = 128
-# What transforms and steps leave of noise between neighbouring positions.
+# Noise of transforms and steps between neighbouring positions.
 _NOISE = 1e-13
 
 
 def by_blocks(function: Callable[[FloatArray], FloatArray], grid: FloatArray) -> FloatArray:
-    """Results of a function of cells, some cells at a time."""
+    """Results of a function of cells, computed block by block."""
     starts = range(0, len(grid), _BLOCK)
     with one_blas_thread():
         return np.concatenate([function(grid[start : start + _BLOCK]) for start in starts])
@@ -196,7 +191,7 @@ def along(axis: int, matrix: FloatArray, grid: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=8)
 def _last_coefficients(order: int) -> FloatArray:
-    """Matrix (2 * 2 p, p^2) from a cell's values to its last coefficients along u and along v."""
+    """Matrix (4 p, p^2) from a cell's values to its last coefficients along u and along v."""
     matrix = to_coefficients(order)
     last = matrix[-2:]
     both = np.einsum("ai,bj->abij", last, matrix), np.einsum("ai,bj->abij", matrix, last)
@@ -215,7 +210,7 @@ def cell_tails(grid: FloatArray) -> FloatArray:
 def cell_lengths(grid: FloatArray) -> FloatArray:
     """Length of the longest row of nodes along u and along v, shape (cells, 2).
 
-    Chords between neighbouring nodes, summed and drawn out to the sides of the cell.
+    Sums of chords between neighbouring nodes, extended to the sides of the cell.
     """
     nodes, _ = gauss_legendre(grid.shape[1])
     parts = []
@@ -227,15 +222,14 @@ def cell_lengths(grid: FloatArray) -> FloatArray:
 
 
 def least_orientation(grid: FloatArray) -> FloatArray:
-    """Bound below which <x, x_u x x_v> / (|x_u| + |x_v|) does not fall, shape (cells,).
+    """Least <x, x_u x x_v> / (|x_u| + |x_v|) of each cell plus its error, shape (cells,).
 
-    Negative only where the image is turned over. A polynomial differs from its function by about
-    its tail and by noise, and its derivative by as much times the norm of differentiation: that
-    much is added, for what is no larger than its error has no sign.
+    Negative only where the image has reversed its orientation. The error of a polynomial is about
+    its tail plus noise, and that of its derivative is larger by the norm of differentiation.
     """
     cells, order = grid.shape[:2]
     matrix = differentiation(order)
-    # (p, p, 3, cells): products of large matrices, and components in one piece.
+    # (p, p, 3, cells): products of large matrices, with contiguous components.
     x = np.ascontiguousarray(np.moveaxis(grid, 0, 3))
     along_u = (matrix @ x.reshape(order, -1)).reshape(x.shape)
     along_v = (matrix @ x.reshape(order, order, -1)).reshape(x.shape)
@@ -253,7 +247,7 @@ def least_orientation(grid: FloatArray) -> FloatArray:
 
 _EIGHTH = np.pi / 4.0
 _AXES = np.eye(3)
-# (face, [a, b, c], component): middles x, y, z, -x, -y, -z. Swapped axes turn the middle round.
+# (face, [a, b, c], component): middles x, y, z, -x, -y, -z. Swapped axes a, b reverse the middle.
 _FRAMES = np.array(
     [[_AXES[(i + 1) % 3], _AXES[(i + 2) % 3], _AXES[i]] for i in range(3)]
     + [[_AXES[(i + 2) % 3], _AXES[(i + 1) % 3], -_AXES[i]] for i in range(3)]
@@ -261,7 +255,7 @@ _FRAMES = np.array(
 
 
 def uniform_bounds(parts: int) -> FloatArray:
-    """Rectangles (6 parts^2, 5): every face cut `parts` times along u and along v."""
+    """Rectangles (6 parts^2, 5): every face cut into `parts` along u and along v."""
     edges = np.linspace(-1.0, 1.0, parts + 1)
     face, i, j = np.meshgrid(np.arange(6), *2 * [np.arange(parts)], indexing="ij")
     sides = (face, edges[i], edges[i + 1], edges[j], edges[j + 1])
@@ -269,7 +263,7 @@ def uniform_bounds(parts: int) -> FloatArray:
 
 
 def checked_bounds(bounds: FloatArray) -> FloatArray:
-    """Rectangles (cells, 5) of face, u_0, u_1, v_0, v_1 that could cover the sphere."""
+    """Rectangles (cells, 5) of face, u_0, u_1, v_0, v_1; ValueError if these cannot tile faces."""
     cells = np.ascontiguousarray(bounds, dtype=np.float64)
     if cells.ndim != 2 or cells.shape[1] != 5 or len(cells) == 0:
         raise ValueError(
@@ -294,7 +288,7 @@ def checked_bounds(bounds: FloatArray) -> FloatArray:
 
 
 def quadrature(bounds: FloatArray, order: int) -> tuple[FloatArray, FloatArray]:
-    """Nodes (n, 3) and weights for sigma (n,) of order x order nodes on each rectangle.
+    """Nodes (n, 3) and weights (n,) for sigma, order x order on each rectangle.
 
     Exact to rounding for smooth functions on rectangles of at most half a face along each side.
     """

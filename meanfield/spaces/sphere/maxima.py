@@ -2,10 +2,10 @@
 
     f(x) = sum_l f_l0 Y_l0 + 2 Re sum_{m>0} f_lm Y_lm
 
-A grid alone counts too many maxima or too few. Here its cells are settled by bounds on third
-derivatives, or quartered until they are (`maxima_kernels`), down to cells of 1e-5 of the grid's.
-The count is exact for every field whose critical points are isolated and not degenerate. Ridges
-and plateaus (constant fields, some zonal ones) have no isolated maximum and count 0.
+A grid alone counts too many maxima or too few. Here bounds on third derivatives settle its cells,
+or they are quartered (`maxima_kernels`), down to 1e-5 of the grid's. The count is exact for every
+field whose critical points are isolated and not degenerate. Ridges and plateaus (constant fields,
+some zonal ones) have no isolated maximum and count 0.
 """
 
 from __future__ import annotations
@@ -20,23 +20,22 @@ from meanfield.engines.harmonics.maxima_grid import fineness, normalised, on_rin
 from meanfield.engines.harmonics.maxima_kernels import newton, search
 from meanfield.engines.threads import map_chunks, one_blas_thread
 
-# Values of each derivative on the grid at a time: they stay in the second-level cache.
+# Grid points computed at a time: their derivatives stay in the second-level cache.
 _CHUNK = 2**16
 _POINTS_PER_CHUNK = 1024
-# Coordinates nearer than this are the same when equally high maxima are put in order.
+# Coordinates that differ by less are equal in the order of equally high maxima.
 _ROUNDED_COORDINATE = 1e-9
-# Circles on which the gradient is looked at, in units of 1 / sqrt(bound); its cosine inwards.
+# Circles on which `_reaches` evaluates gradients: number, spacing in 1 / sqrt(bound), points; and
+# the least cosine of a gradient with the direction inwards.
 _CIRCLES, _CIRCLE_SPACING, _DIRECTIONS, _INWARD = 20, 0.1, 32, 0.3
 
 _Field = tuple[FloatArray, FloatArray, int, FloatArray, FloatArray]
 
 
 def gaussian_fields(variances: FloatArray, count: int, rng: np.random.Generator) -> ComplexArray:
-    """Independent real isotropic Gaussian fields with E|f_lm|^2 = variances[l].
+    """Independent real isotropic Gaussian fields with E|f_lm|^2 = variances[l], packed.
 
-    variances (L + 1,): not negative; degree 0 is not used, the mean of a field is 0.
-
-    Returns (count, (L + 1)(L + 2) / 2): packed; order 0 is real.
+    variances (L + 1,): not negative; f_00 = 0 whatever variances[0] is.
     """
     variances = np.asarray(variances, dtype=np.float64)
     degrees, orders = degrees_orders(len(variances) - 1)
@@ -48,12 +47,7 @@ def gaussian_fields(variances: FloatArray, count: int, rng: np.random.Generator)
 
 
 def count_maxima(fields: ComplexArray) -> IntArray:
-    """Exact number of local maxima of each field.
-
-    fields (count, (L + 1)(L + 2) / 2): packed coefficients, finite, of any size.
-
-    Returns (count,): isolated, not degenerate maxima: 0 for a constant, none on a ridge.
-    """
+    """Exact number (count,) of isolated, not degenerate local maxima of packed fields."""
     scaled, degrees, bounds = normalised(np.asarray(fields))
     counts = np.zeros(len(scaled), dtype=np.int64)
     degree = int(degrees.max(initial=0))
@@ -78,23 +72,18 @@ def count_maxima(fields: ComplexArray) -> IntArray:
 
 
 def maxima(field: ComplexArray) -> FloatArray:
-    """All local maxima of a field, highest first.
+    """All local maxima of a packed field as unit vectors (m, 3), highest first.
 
-    field ((L + 1)(L + 2) / 2,): packed coefficients.
-
-    Returns (m, 3): unit vectors; shape (0, 3) for a constant. Equally high ones in the order of
-    their coordinates.
+    Equally high ones come in the order of their coordinates.
     """
     return _summits(field)[0]
 
 
 def basins(field: ComplexArray, points: FloatArray) -> IntArray:
-    """Index into `maxima(field)` of the maximum that gradient ascent from each point ends in.
+    """Index into `maxima(field)` of the end of the gradient ascent from each point, shape (n,).
 
-    field ((L + 1)(L + 2) / 2,): packed coefficients; points (n, 3): unit vectors.
-
-    Returns (n,): the nearest maximum where the ascent ends elsewhere (at a saddle, on a ridge); -1
-    everywhere if the field has no maxima.
+    It is the nearest maximum where the ascent ends elsewhere (at a saddle, on a ridge). All indices
+    are -1 if the field has no maxima.
     """
     vectors = np.ascontiguousarray(points, dtype=np.float64)
     index = np.full(len(vectors), -1, dtype=np.int64)
@@ -127,7 +116,7 @@ def _summits(field: ComplexArray) -> tuple[FloatArray, _Field, float]:
     summits = points[:count]
     jet = np.empty((count, 6))
     jets(packed, summits, jet)
-    # Heights and coordinates equal but for rounding are equal.
+    # Rounded, so that heights and coordinates that differ by rounding are equal.
     heights = np.rint(jet[:, 0] / (64.0 * _noise(degree)))
     x, y, z = np.rint(summits.T / _ROUNDED_COORDINATE)
     order = np.lexsort((-x, -y, -z, -heights))
@@ -138,7 +127,7 @@ def _reaches(packed: _Field, bound: float, summits: FloatArray) -> FloatArray:
     """Radii of discs around maxima that no ascent leaves.
 
     Within 2 s / bound of a maximum with Hessian below -s the distance only decreases. Further out
-    the gradient is looked at, on circles closer than it changes: it must point well inwards.
+    the gradient must point well inwards on circles that are denser than it changes.
     """
     jet = np.empty((len(summits), 6))
     jets(packed, summits, jet)

@@ -1,7 +1,7 @@
 """Mass around points on the sphere, and groups of linked points.
 
 Distances are geodesic: two points are within r of each other if their chord is at most
-2 sin(r/2). Exact for any set of points, from uniform to all in one place.
+2 sin(r/2).
 """
 
 from __future__ import annotations
@@ -20,16 +20,13 @@ from meanfield.bases.harmonics import SphereGrid
 def dense(
     points: FloatArray, mass: FloatArray | None, radius: float, threshold: float
 ) -> npt.NDArray[np.bool_]:
-    """Mask of the points with mass of at least the threshold within `radius`.
-
-    Much faster than sums where that is far above or below.
-    """
+    """Mask of the points with mass of at least the threshold within `radius`."""
     enough = _enough(len(points), mass, threshold)
     return _mass_within(points, mass, radius, enough) >= enough
 
 
 def _enough(count: int, mass: FloatArray | None, threshold: float) -> float:
-    """The threshold; of equal points the least k with k / n >= threshold in rounded arithmetic."""
+    """Threshold, or for equal points the least k with k / n >= threshold in floating point."""
     if mass is not None:
         return threshold
     enough = math.ceil(threshold * count) - 1
@@ -53,7 +50,7 @@ def dense_groups(
     if order is not None:
         ordered, masses = points[order], masses if mass is None else masses[order]
     tree = box_tree.build(ordered, masses)
-    # Where each point is enough by itself, nothing is to be found out.
+    # Every point is dense if the lightest is enough by itself.
     if masses.min() < enough:
         inside = neighbourhood_kernels.mass_within(tree, square, enough) >= enough
         if not inside.all():
@@ -61,7 +58,7 @@ def dense_groups(
             chosen = _restored(inside, order)
             points, mass = points[chosen], None if mass is None else mass[chosen]
             if order is not None:
-                # Places among those that are left, in the order of the curve.
+                # Indices among the dense points, in the order of the curve.
                 order = (np.cumsum(chosen) - 1)[order[inside]]
     leader = neighbourhood_kernels.linked_groups(tree, square)
     return points, mass, neighbourhood_kernels.numbered(_restored(leader, order))
@@ -85,7 +82,7 @@ def linked(points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
     if len(points) == 0:
         return np.zeros(0, dtype=np.int64)
     order = box_tree.curve_order(points, stable=False)
-    # Without a name for the tree its memory is free again when the groups are numbered.
+    # The tree gets no name: so its memory is free before the groups are numbered.
     leader = neighbourhood_kernels.linked_groups(
         box_tree.build(points if order is None else points[order], np.ones(len(points))),
         _square_of_chord(radius),
@@ -94,7 +91,7 @@ def linked(points: FloatArray, radius: float) -> npt.NDArray[np.int64]:
 
 
 def _restored(values: npt.NDArray[Any], order: npt.NDArray[np.int64] | None) -> npt.NDArray[Any]:
-    """Values of points in the order in which they came."""
+    """Values in the original order of the points."""
     if order is None:
         return values
     result = np.empty_like(values)
@@ -111,7 +108,7 @@ def _mass_within(
 ) -> FloatArray:
     """Mass within the radius of every point, or the count if mass is None.
 
-    Perhaps less where that makes no difference to being below `enough`.
+    Sums stop early once their comparison with `enough` is certain.
     """
     from meanfield.engines.harmonics import box_tree, neighbourhood_kernels
 

@@ -1,7 +1,7 @@
-"""Spheres S^{d-1}: unit vectors in R^d, of any dimension, and the harmonics of S^2.
+"""Spheres S^{d-1} of any dimension, with unit vectors in R^d, and the harmonics of S^2.
 
-Basis of S^2: complex harmonics orthonormal for sigma, packed by order as in `coefficients`. Files
-and users see pyshtools' arrays of real 4-pi-normalised harmonics. m_lm = int conj(Y_lm) dmu.
+S^2 has complex harmonics Y_lm, orthonormal for sigma, with coefficients packed as in
+`coefficients`. Files and users get pyshtools' arrays of real 4-pi-normalised harmonics.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from meanfield.spaces.manifold import Vectors, check_mass, check_vectors, wrong_
 if TYPE_CHECKING:
     from meanfield.bases.harmonics import SphereGrid
 
-# Coordinates from which one call is faster than one for each; sums then round in another order.
+# Coordinates from which one call of einsum is faster than a loop; it sums in another order.
 _MANY_COORDINATES = 8
 
 
@@ -46,7 +46,7 @@ class Sphere(Vectors):
     moments are mass and mean vector; their densities have an axis, see `Axial`. `Sphere(2)` has the
     tokens of the circle, as vectors.
 
-    ValueError if `ambient` is below 2, or harmonics of another sphere than S^2 are wanted.
+    ValueError if `ambient` is below 2, or for harmonics of a sphere other than S^2.
 
     >>> Sphere(8).name
     'sphere:8'
@@ -65,7 +65,6 @@ class Sphere(Vectors):
 
     @property
     def dimension(self) -> int:
-        """Dimension of the sphere itself, d - 1 in R^d."""
         return self.ambient - 1
 
     def __repr__(self) -> str:
@@ -78,17 +77,16 @@ class Sphere(Vectors):
 
     @property
     def family(self) -> str:
-        """Key of its tables: "sphere" for S^2, else "vectors", which have no series."""
+        """Key for `of_space`: "sphere" for S^2, else "vectors", which have no series."""
         return "sphere" if self.ambient == 3 else "vectors"
 
     @property
     def has_series(self) -> bool:
-        """True for S^2, which has harmonics."""
         return self.ambient == 3
 
     @property
     def _basis(self) -> _Coefficients:
-        """Module of what coefficients are: harmonics, or mass and mean vector."""
+        """Functions of coefficients: of harmonics, or of mass and mean vector."""
         return packing if self.ambient == 3 else mean_vectors
 
     @property
@@ -104,7 +102,6 @@ class Sphere(Vectors):
         return np.asarray(np.eye(self.ambient)[-1])
 
     def check_points(self, points: FloatArray) -> FloatArray:
-        """Unit vectors of shape (n, d), n >= 1, of vectors of any length but zero."""
         return stored_points(points, self.ambient)
 
     def points_of(self, vectors: FloatArray) -> FloatArray:
@@ -116,31 +113,25 @@ class Sphere(Vectors):
         return np.asarray(vectors - along[..., None] * points)
 
     def check_coefficients(self, coefficients: Any) -> ComplexArray:
-        """Coefficients of a density: finite, mass 1, real where the order is 0.
-
-        Packed complex, pyshtools' array (2, L + 1, L + 1), or a pyshtools.SHCoeffs.
-        """
+        """Packed coefficients of a density; see `stored_coefficients`."""
         if self.ambient != 3:
             return mean_vectors.check_coefficients(coefficients)
         return stored_coefficients(coefficients)
 
     def degree_of(self, coefficients: ModalArray) -> int:
-        """Largest degree L of (L + 1)(L + 2) / 2 coefficients."""
         return self._basis.degree_of(coefficients)
 
     def resize(self, coefficients: ModalArray, max_degree: int) -> ModalArray:
-        """Coefficients cut, or filled with zeros, to `max_degree`."""
         return self._basis.resize(coefficients, max_degree)
 
     def convolve(self, multipliers: FloatArray, coefficients: ModalArray) -> ModalArray:
         return self._basis.convolve(multipliers, coefficients)
 
     def inner(self, first: ModalArray, second: ModalArray) -> float:
-        """Inner product int f g dsigma of two real fields."""
         return self._basis.inner(first, second)
 
     def sizes_by_degree(self, coefficients: ModalArray) -> FloatArray:
-        """Size of each degree, sqrt(sum_m C_lm^2 + S_lm^2): no rotation changes it."""
+        """Size of each degree, sqrt(sum_m C_lm^2 + S_lm^2)."""
         if self.ambient != 3:
             return mean_vectors.sizes_by_degree(coefficients)
         return np.asarray(np.sqrt(packing.power_by_degree(coefficients)))
@@ -151,7 +142,7 @@ class Sphere(Vectors):
         return np.asarray(np.sqrt(2.0 * np.arange(max_degree + 1) + 1.0))
 
     def unpacked(self, coefficients: ModalArray) -> FloatArray:
-        """Array (2, L + 1, L + 1) of real coefficients as pyshtools has it, for files."""
+        """Real coefficients as pyshtools' array (2, L + 1, L + 1)."""
         return self._basis.unpacked(coefficients)
 
     def to_shcoeffs(self, coefficients: ModalArray) -> Any:
@@ -159,14 +150,13 @@ class Sphere(Vectors):
         return packing.to_shcoeffs(coefficients)
 
     def packed(self, array: FloatArray) -> ModalArray:
-        """Coefficients of an array (2, L + 1, L + 1): inverse of `spread`."""
         return self._basis.packed(array)
 
     def from_modes(self, modes: Sequence[Sequence[float]]) -> ModalArray:
         """Coefficients of 1 + sum of modes [l, m, amplitude].
 
-        Amplitudes of real 4-pi-normalised harmonics without Condon-Shortley phase; m < 0 is the
-        sine. A mode named twice counts twice.
+        Harmonics are real, 4-pi-normalised, without Condon-Shortley phase; m < 0 is the sine.
+        Equal modes add up.
         """
         return self._basis.from_modes(modes)
 
@@ -192,7 +182,7 @@ class Sphere(Vectors):
     def squared_norm(self, vectors: FloatArray) -> FloatArray:
         if self.ambient >= _MANY_COORDINATES:
             return np.asarray(np.einsum("...d,...d->...", vectors, vectors))
-        # As a sum over the last axis adds them, in a fifth of its time.
+        # The same order as a sum over the last axis, in a fifth of its time.
         total = vectors[..., 0] ** 2
         for k in range(1, self.ambient):
             total = total + vectors[..., k] ** 2
@@ -206,7 +196,6 @@ class Sphere(Vectors):
         return heat_moments.diffuse(points, time, normals)
 
     def grid(self, max_degree: int) -> SphereGrid:
-        """Gauss-Legendre grid on which products of two fields of max_degree are exact."""
         self._check_harmonics()
         from meanfield.bases.harmonics import SphereGrid
 
@@ -251,33 +240,33 @@ class Sphere(Vectors):
             )
 
 
-# What rounding leaves where a coefficient of order 0 should be real.
+# Largest imaginary part of order 0 that counts as rounding.
 _REAL_TOLERANCE = 1e-12
-# Lengths this near to 1 are 1: points once normalised keep their bits.
+# Largest distance of a length from 1 that counts as rounding: normalised points keep their bits.
 _UNIT = 8 * EPS
 
 
 def stored_points(points: FloatArray, dimension: int = 3) -> FloatArray:
-    """Unit vectors of shape (n, dimension), n >= 1, of vectors of any length but zero."""
+    """Unit vectors (n, dimension), n >= 1, from vectors of any length but zero."""
     vectors = np.ascontiguousarray(points, dtype=np.float64)
     if vectors.ndim != 2 or vectors.shape[1] != dimension or len(vectors) == 0:
         raise wrong_points(vectors.shape, f"vectors (n, {dimension})")
     with np.errstate(over="ignore", invalid="ignore"):
-        # Column by column in a fifth of the time.
+        # Column by column takes a fifth of the time.
         lengths = np.sqrt(sum(column * column for column in vectors.T))
     if np.all(np.abs(lengths - 1.0) <= _UNIT):
         return vectors
     check_vectors(vectors)
-    # Scaled first: neither huge nor tiny vectors overflow or vanish when squared.
+    # Scaled first, so that squares of huge or tiny vectors stay in range.
     scaled = vectors / np.abs(vectors).max(axis=1)[:, None]
     scaled /= np.sqrt((scaled * scaled).sum(axis=1))[:, None]
     return np.where((np.abs(lengths - 1.0) <= _UNIT)[:, None], vectors, scaled)
 
 
 def stored_coefficients(coefficients: Any) -> ComplexArray:
-    """Coefficients of a density: finite, mass 1, real where the order is 0.
+    """Packed coefficients of a density; ValueError unless finite, mass 1 and real at order 0.
 
-    Packed complex, pyshtools' array (2, L + 1, L + 1), or a pyshtools.SHCoeffs.
+    Takes packed ones, pyshtools' array (2, L + 1, L + 1) or a pyshtools.SHCoeffs.
     """
     if packing.is_shcoeffs(coefficients):
         c = packing.from_shcoeffs(coefficients)
