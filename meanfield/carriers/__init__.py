@@ -1,4 +1,4 @@
-"""Representations: carriers of a measure through time, one file each, one protocol."""
+"""Representations, which carry a measure through time: one protocol, one file each."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ __all__ = [
 
 
 class Family(NamedTuple):
-    """How a representation begins, and how it goes on from what a checkpoint keeps."""
+    """Functions that begin a representation, and resume it from a checkpoint."""
 
     begin: Callable[[Problem, Density | Measure, Options], Representation]
     resume: Callable[[Problem, Options, State, FixedArrays], Representation]
@@ -200,11 +200,11 @@ def represent(problem: Problem, options: Options) -> Representation:
 
 
 def _disturbed(carrier: Any, options: Options) -> Representation:
-    """Carrier in its state, disturbed by `options.perturb`; the mass stays as it is.
+    """Carrier in a state disturbed by size = `options.perturb`, with the same mass.
 
         x <- x + size P_x (M x + b),    f_l <- f_l + size m_l
 
-    with M, b and the moments m of some points drawn with the seed.
+    with random M, b and moments m of d + 1 random points.
     """
     size, rng = float(options.perturb or 0.0), np.random.default_rng([options.seed, 11])
     space, start = carrier.problem.manifold, carrier.state.copy()
@@ -240,7 +240,7 @@ def options_of(stage: Problem, options: Options) -> Options:
 def _check_later_stage(
     stage: Problem, first: Representation, measure: Density | Measure, options: Options
 ) -> None:
-    """Refuse at the beginning what a carrier could not go on with later."""
+    """Refuse a later stage that the first carrier cannot follow."""
     check_movable(stage, measure)
     carrier = first.name
     if carrier == "labelled" and not stage.has_labels:
@@ -266,7 +266,7 @@ def _check_later_stage(
 def with_problem(
     problem: Problem, options: Options, representation: Representation, state: State
 ) -> Representation:
-    """The same representation in a state, nothing lost, under the problem of another stage.
+    """Same representation and state under the problem of another stage, with no loss.
 
     >>> import meanfield as mf
     >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
@@ -285,5 +285,5 @@ def with_problem(
 def resumed(
     problem: Problem, options: Options, name: str, state: State, fixed: FixedArrays
 ) -> Representation:
-    """Representation of a name under the problem of one stage, from what a checkpoint keeps."""
+    """Representation called `name` of one stage, from the arrays of a checkpoint."""
     return REPRESENTATIONS[name].resume(problem, options_of(problem, options), state, fixed)

@@ -1,9 +1,8 @@
-"""Atoms: weighted clusters that become one when they have met.
+"""Atoms: weighted clusters that merge when they meet.
 
-The velocity equals the particles'; few atoms are summed over pairs, so a drift of 1e-70 keeps its
-relative accuracy. A cluster's own rate of contraction would limit an explicit method to steps of
-order one. It goes when its points become one atom. Only the slow rates between clusters remain, up
-to the next meeting.
+Atoms move as particles do. Sums over pairs of few atoms keep the relative accuracy of a drift of
+1e-70. The contraction within a cluster limits explicit steps to order one, until its points become
+one atom. Only the slow rates between clusters remain, up to the next merger.
 """
 
 from __future__ import annotations
@@ -36,17 +35,17 @@ from meanfield.spaces.neighbourhoods import linked
 from meanfield.spectrum.cluster_rates import ClusterRates, cluster_rates
 from meanfield.spectrum.pair_attention import attention_and_slope
 
-# Times of meetings are known to this share, as steps are to their rounding.
+# Relative tolerance of the times of mergers, near rounding.
 _MEETING = 1e-14
-# Way in radians, within the longest stable step, that is noise about a stable configuration.
+# Atoms rest about a stable configuration if they move less, in radians, in the longest step.
 _REST = 1e-12
 _LONGEST = 1e300
-# Way in radians, over 1 + |beta|, that atoms near an unstable balance move within its lifetime.
-# On their way from one merger to the next it is about 1 / |beta|.
+# Atoms are near an unstable balance if they move less within its lifetime, in radians over
+# 1 + |beta|. Between mergers they move about 1 / |beta|.
 _BALANCED = 0.1
-# Share of a unit displacement: less is rounding of one that the symmetry forbids.
+# If the projection of a unit displacement is smaller, the symmetry forbids the displacement.
 _FORBIDDEN = 1e-6
-# Rates of more atoms take longer than their steps.
+# Computing the rates of more atoms takes longer than short steps.
 _FEW = 50
 
 
@@ -55,12 +54,12 @@ class AtomRepresentation(Representation):
     """Weighted clusters carried by the flow."""
 
     problem: Problem
-    state: FloatArray  # as of particles: angles (n,), or vectors (3 n,)
+    state: FloatArray  # as for particles: angles (n,), or vectors (3 n,)
     weights: FloatArray  # (n,)
     numbers: IntArray  # (n,): number of the cluster to which each atom belongs
     tolerance: float  # of the moments when atoms become one
-    notes: tuple[str, ...] = ()  # what there is to say where they begin
-    # Whether they are where nothing moves them any more, as repelling ones come to be.
+    notes: tuple[str, ...] = ()  # notes to report at the start
+    # True once no atom moves any more, as happens under repulsion.
     resting: bool = False
     symmetric: Callable[[State], State] | None = None  # projection to the symmetry of the run
     tokens: ParticleRepresentation = field(init=False)
@@ -90,17 +89,17 @@ class AtomRepresentation(Representation):
         return self.tokens.moments(state, max_degree)
 
     def largest_step(self, time: float, state: State) -> float:
-        """Stability limit, from a bound of the rates between atoms; near a balance also less.
+        """Stability limit from a bound on the rates between atoms; less near an unstable balance.
 
         Atom i approaches atom j at most at the rate m_j (|a_ij| + 2 |a'_ij| sin^2 d_ij), over Z_i
-        if normalized; the factor 2 is for the change of Z. Near an unstable balance, as of two
-        opposite atoms, what leads away may be below the tolerance of a step: steps are a third of
-        an e-fold.
+        if normalized; the factor 2 is for the change of Z. Near an unstable balance, such as two
+        opposite atoms, the growing displacement may be below the tolerance of a step. Steps are
+        then a third of an e-fold.
         """
         if self.resting:
             return np.inf
         if self.problem.attention is not None:
-            # What heads make of a pair is no function of its distance.
+            # The interaction of heads is not a function of the distance.
             return self.tokens.largest_step(time, state)
         measure = self.measure(state)
         points = measure.points
@@ -117,14 +116,14 @@ class AtomRepresentation(Representation):
         if len(points) > _FEW or np.abs(self.rhs(time, state)).max() > balanced * fastest:
             return STABLE / fastest
         near = self._rates(measure)
-        # Written so that an infinite lifetime is none.
+        # An infinite lifetime sets no limit: inf, or 0 * inf = NaN, is not <= balanced.
         return min(
             STABLE / fastest,
             LINEAR * near.lifetime if near.drift * near.lifetime <= balanced else np.inf,
         )
 
     def _rates(self, measure: Measure) -> ClusterRates:
-        """Rates of displacements, of those alone that the symmetry of the run allows."""
+        """Rates of the displacements that the symmetry of the run allows."""
         near = cluster_rates(self.problem, measure)
         if self.symmetric is None:
             return near
@@ -152,7 +151,7 @@ class AtomRepresentation(Representation):
         return self.tokens.failure(time, state)
 
     def events(self, step: Stepper) -> Sequence[Event]:
-        """Clusters that have met: their gap fell below 0.25 beta^{-1/2}, see `meeting`."""
+        """Mergers of clusters: their gap fell below 0.25 beta^{-1/2}, see `meeting`."""
         if len(self.weights) == 1:
             return ()
         pairs = self._meeting_clusters(self.measure(step.state))
@@ -169,7 +168,7 @@ class AtomRepresentation(Representation):
         return {"atoms": float(len(self.weights))} | self.tokens.diagnostics(time, state)
 
     def _at_rest(self, time: float, state: State, measure: Measure) -> bool:
-        """True if nothing moves, or only by rounding where no rate is positive."""
+        """True if no atom moves, or moves only by rounding about a stable configuration."""
         moved = np.abs(self.rhs(time, state)).max() * min(self.largest_step(time, state), _LONGEST)
         if moved == 0.0:
             return True
@@ -178,13 +177,13 @@ class AtomRepresentation(Representation):
         return bool(moved < _REST) and self._rates(measure).lifetime == np.inf
 
     def _meeting_clusters(self, measure: Measure) -> list[tuple[int, int]]:
-        """Pairs of clusters, by their numbers, that have met; a chain of pairs if several have."""
+        """Pairs of numbers of clusters that have met; more than two clusters make a chain."""
         pairs: list[tuple[int, int]] = []
         radius = cluster_radius(self.problem.beta)
-        # A light one may become one with another while their cluster is still too long to be one.
+        # Two atoms may have met within `reach` while the whole group within `radius` has not.
         for extent in (radius, reach(self.problem, self.tolerance)):
             group = linked(self.problem.manifold, measure.points, extent)
-            # Most steps end here: every atom near another one is of its cluster.
+            # Most steps end here: all neighbours already belong to one cluster.
             if len(np.unique(np.column_stack([group, self.numbers]), axis=0)) == group.max() + 1:
                 break
             groups = groups_of(self.problem, measure, extent, chains=extent == radius)
@@ -194,7 +193,7 @@ class AtomRepresentation(Representation):
         return list(dict.fromkeys(pairs))
 
     def _meeting_time(self, step: Stepper, first: int, second: int) -> float:
-        """Time within the last step from which on two clusters have met, by bisection."""
+        """Time within the last step at which two clusters meet, by bisection."""
         before, after = step.previous_time, step.time
         one, other = (np.flatnonzero(self.numbers == number)[0] for number in (first, second))
         while after - before > _MEETING * (after - step.previous_time + abs(after)):
@@ -207,7 +206,7 @@ class AtomRepresentation(Representation):
         return after
 
     def _merges(self, meetings: Sequence[tuple[float, int, int]]) -> list[Event]:
-        """Events of clusters that meet one after another."""
+        """Events of mergers in the order of time; masses include earlier mergers."""
         events, passed = [], list[tuple[int, int]]()
         for time, first, second in meetings:
             cluster = _joined(self.numbers, passed)
@@ -220,7 +219,7 @@ class AtomRepresentation(Representation):
 
 
 def atoms(problem: Problem, measure: Density | Measure, *, tolerance: float) -> AtomRepresentation:
-    """Atoms that start from given points; those in one place are one from the start."""
+    """Atoms at given points; points in one place are one atom."""
     if not problem.manifold.has_series:
         raise ValueError(
             f"atoms are known on the circle and the sphere, not on {problem.manifold}: take "
@@ -248,7 +247,7 @@ def atoms(problem: Problem, measure: Density | Measure, *, tolerance: float) -> 
 
 
 def _joined(numbers: IntArray, pairs: Sequence[tuple[int, int]]) -> IntArray:
-    """Numbers after the clusters of each pair have become one, which keeps the smaller number."""
+    """Numbers after the clusters of each pair have merged; the smaller number remains."""
     joined = numbers.copy()
     for pair in pairs:
         one, other = (joined[numbers == number][0] for number in pair)

@@ -1,11 +1,11 @@
-"""Which representation takes over from which, and when: what "auto" means.
+"""Hand-overs of "auto": which representation follows which, and when.
 
-    density -> characteristics     when its spectrum is full, or Z near to be lost in its rounding
-    characteristics -> atoms       when every cluster has met and next to no mass lies between
+    density -> characteristics     when its spectrum is full, or rounding nears the tolerance
+    characteristics -> atoms       when every cluster has met and almost no mass lies between
     particles -> atoms             when tokens that have met leave few enough
 
-Mass is conserved exactly and every stored moment to the tolerance: a hand-over that would change
-one by more waits. With diffusion a density stays what it is.
+Atoms take over only if every stored moment stays within the tolerance; mass is conserved exactly.
+With diffusion a density never hands over.
 """
 
 from __future__ import annotations
@@ -41,25 +41,24 @@ Successor = tuple[Representation, str]
 HandOver = Callable[[Representation, float, State, bool], Successor | None]
 """(representation, time, state, whether its next step failed) -> successor, or None."""
 
-# Tokens that cross less than this share of a cluster's radius in the longest step of particles are
-# at rest on the time scale of particles.
+# Tokens are at rest if they move less than this share of a cluster's radius in the longest step.
 _AT_REST = 0.01
-# Who may follow whom.
+# The representations that may follow each, in order.
 _FOLLOWERS = {
     "density": ("characteristics", "atoms"),
     "characteristics": ("atoms",),
     "particles": ("atoms",),
 }
-# Share of the tolerance at which rounding of Z makes a density hand over, before it ends.
+# A density hands over if rounding exceeds this share of the tolerance; above 1 the run ends.
 _LOST = 0.1
 
 
 def never(representation: Representation, time: float, state: State, failed: bool) -> None:
-    """Nobody takes over."""
+    """Rule without hand-overs."""
 
 
 def largest_degree(problem: Problem, options: Options) -> int:
-    """Degree to which a density may grow before it ends, or characteristics take over."""
+    """Largest degree of a density: then characteristics take over, or the run ends."""
     usual = labelled_degree(problem) if problem.has_labels else usual_degree(problem)
     if hands_over(problem, options):
         usual = max(full_degree(problem), problem.kernel_degree)
@@ -67,9 +66,10 @@ def largest_degree(problem: Problem, options: Options) -> int:
 
 
 def hands_over(problem: Problem, options: Options) -> bool:
-    """True if one representation may follow another: paths of a diffusing measure are no curves.
+    """True if one representation may follow another.
 
-    Positions under a mask, frequencies, and vectors of any dimension stay with one carrier.
+    False with diffusion, where tokens have no smooth paths; with labels or functions of time; and
+    on spaces without series.
     """
     if options.name != "auto" or not problem.manifold.has_series or problem.time_functions:
         return False
@@ -79,9 +79,9 @@ def hands_over(problem: Problem, options: Options) -> bool:
 
 
 def carriers(problem: Problem, options: Options) -> tuple[str, ...]:
-    """Names of the representations that may carry a run, the first of them first.
+    """Names of the representations of a run, in order.
 
-    "auto" begins as the initial measure does: density or labelled density, particles, or atoms.
+    "auto" takes the first from the initial measure, the labels and the layers.
 
     >>> import meanfield as mf
     >>> carriers(mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA), Options())
@@ -104,7 +104,7 @@ def carriers(problem: Problem, options: Options) -> tuple[str, ...]:
 
 
 def hand_over_rule(problem: Problem, options: Options) -> HandOver:
-    """Rule of hand-overs; no representation but "auto" hands over."""
+    """Rule of hand-overs; only "auto" hands over."""
     if not hands_over(problem, options):
         return never
     meets = stay_met(problem.staged)
@@ -129,7 +129,7 @@ def stay_met(stages: Sequence[Problem]) -> bool:
         return may_meet(stages[0])
     return all(
         may_meet(each)
-        # Heads attract, or their points would not meet.
+        # Heads that `may_meet` accepts attract.
         and (each.attention or each.flow.strength * each.own_kernel.attention(np.ones(1))[0] > 0.0)
         for each in stages
     )
@@ -160,10 +160,10 @@ def _from_density(
 
 
 def first_carrier(problem: Problem, measure: Density, options: Options) -> Representation | None:
-    """Characteristics that carry a density from the start, if Z may get lost in its rounding.
+    """Characteristics that start a run in place of a density; None to start with the density.
 
-    Or if coefficients of a known mixture are so large that the others are lost in their rounding.
-    None if the density is as good, or sums over pairs of nodes would take too long.
+    They are needed under layers that move no densities, and for mixtures if Z cancels or rounding
+    of large coefficients spoils the others. If Z cancels, the nodes must be few enough for pairs.
     """
     if carriers(problem, options)[0] == "characteristics":
         return nodes(problem, measure, options)
@@ -181,7 +181,7 @@ def first_carrier(problem: Problem, measure: Density, options: Options) -> Repre
 def _on_characteristics(
     problem: Problem, measure: Density, options: Options
 ) -> CharacteristicsRepresentation | None:
-    """Characteristics of a density; None if they would take more nodes than allowed."""
+    """Characteristics of a density; None if they need too many nodes."""
     try:
         return nodes(problem, measure, options)
     except ValueError:
@@ -191,7 +191,7 @@ def _on_characteristics(
 def nodes(
     problem: Problem, measure: Density | Measure, options: Options
 ) -> CharacteristicsRepresentation:
-    """Characteristics of a density, under layers where the problem has some."""
+    """Characteristics of a density, or layered ones if the problem has such layers."""
     start = characteristics(
         problem,
         measure,
@@ -213,12 +213,12 @@ def _from_characteristics(
     else:
         groups = narrow_groups(problem, measure, here.tolerance)
         why = f"of mean width below {0.5 * extent:.1e}"
-    # Groups so light that together they weigh less than the tolerance lie between the clusters,
-    # as do nodes that have met nobody; their mass goes to the nearest atom.
+    # Light groups, together below the tolerance, and nodes that have not met lie between the
+    # clusters; their mass goes to the nearest atom.
     order = np.argsort(groups.mass)
     light = np.zeros(groups.count, dtype=bool)
     if not partition_cancels(problem):
-        # Else next to no mass may move all of it.
+        # If Z cancels, almost no mass may move all of it.
         light[order] = np.cumsum(groups.mass[order]) <= here.tolerance
     heavy = groups.met & ~light
     if partition_cancels(problem) and not heavy.all():
@@ -251,7 +251,7 @@ def _from_particles(
     # Tokens still on their way to a cluster are no clusters yet, unless they hardly move.
     if groups.mass[groups.met].sum() < 0.5:
         fastest = np.abs(here.rhs(time, state)).max()
-        # Where nothing moves steps have no bound.
+        # Where nothing moves, the longest step is infinite.
         moved = here.largest_step(time, state) * fastest if fastest else 0.0
         if moved > _AT_REST * cluster_radius(problem.beta):
             return None
@@ -270,7 +270,7 @@ def _as_atoms(
     why: str,
     tolerance: float,
 ) -> Successor | None:
-    """Atoms take over, unless a moment that the run stores would change by the tolerance."""
+    """Atoms as successor; None if a stored moment would change by more than the tolerance."""
     problem = here.problem
     degree = problem.moment_degree
     change = here.moments(state, degree) - measure.moments(degree)
@@ -282,7 +282,7 @@ def _as_atoms(
 
 
 def carried(problem: Problem, representation: str) -> Problem:
-    """The problem that a run evolves: on S^{d-1}, d > 3, that of axial densities if one begins.
+    """Problem that a run evolves; for a density on S^{d-1}, d > 3, the axial problem.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Sphere(8), mf.exponential(5.0), mf.SA, mf.von_mises_fisher(2.0))

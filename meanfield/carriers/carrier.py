@@ -1,4 +1,4 @@
-"""Carriers of measures: all that the time loop uses of a representation."""
+"""Interface between representations and the time loop."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 class Representation(ABC):
     """A measure as a state vector with its right-hand side, in scaled time since the run began.
 
-    A representation does not change: the time loop has the state, and `adapt` returns a new
-    representation when the state has outgrown the old one. `refined` and `arrival` get no time;
-    `events` has the stepper's clock.
+    A representation does not change: the time loop stores the state, and `adapt` returns a new
+    representation when the state outgrows the old one.
     """
 
     name: str
@@ -37,19 +36,19 @@ class Representation(ABC):
 
     @abstractmethod
     def measure(self, state: State) -> Density | Measure:
-        """Measure that the state stands for."""
+        """Measure of a state."""
 
     @abstractmethod
     def moments(self, state: State, max_degree: int) -> ModalArray:
-        """Moments of that measure."""
+        """Moments of that measure up to `max_degree`."""
 
     @property
     def fixed(self) -> FixedArrays:
-        """Arrays that, beside a later state, are enough to make it again."""
+        """Arrays that, with a later state, rebuild the representation."""
         return {}
 
     def state_under(self, problem: Problem, state: State) -> State:
-        """The state as the same representation has it under another problem."""
+        """State of the same representation under another problem."""
         return state
 
     def largest_step(self, time: float, state: State) -> float:
@@ -57,11 +56,11 @@ class Representation(ABC):
         return float("inf")
 
     def adapt(self, time: float, state: State) -> Representation | None:
-        """Representation to go on with from this state, None to go on as it is."""
+        """Representation that replaces this one in this state; None to keep this one."""
         return None
 
     def refined(self, state: State, rejected: State) -> Representation | None:
-        """Finer representation of a state, for a rejected step; None if it cannot be refined."""
+        """Finer representation after a rejected step; None if it cannot be refined."""
         return None
 
     def failure(self, time: float, state: State) -> str | None:
@@ -88,14 +87,14 @@ class Representation(ABC):
 
 
 def at_time(method: _Method) -> _Method:
-    """Let a carrier answer (time, state) under its problem of that time."""
+    """Decorator: call a method of (time, state) with the problem of that time."""
 
     @wraps(method)
     def answer(carrier: Any, time: float, state: Any) -> Any:
         if not carrier.problem.is_time_dependent:
             return method(carrier, time, state)
         result = method(_at(carrier, time), time, state)
-        # A refined carrier goes on under the whole problem.
+        # A new carrier keeps the time-dependent problem.
         is_carrier = isinstance(result, type(carrier))
         return replace(result, problem=carrier.problem) if is_carrier else result
 
@@ -103,7 +102,7 @@ def at_time(method: _Method) -> _Method:
 
 
 def _at(carrier: Any, time: float) -> Any:
-    """Carrier under the problem at a time; the last one is stored, for a step asks it often."""
+    """Carrier under the problem of a time; cached, for a step uses each time repeatedly."""
     last = carrier.__dict__.get("_at_time")
     if last is None or last[0] != time:
         last = time, replace(carrier, problem=carrier.problem.now(time))

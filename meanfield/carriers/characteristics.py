@@ -1,11 +1,11 @@
-"""The measure as quadrature nodes that the flow carries, with the masses they began with.
+"""The measure as quadrature nodes of constant mass, which the flow carries.
 
     dx/dt = v(x),    d log J/dt = div v(x),    f(x) = f_0(label) / J
 
-A label is where a characteristic starts and J the Jacobian of the flow from labels to positions.
-Integrals over the measure are sums over the nodes of label cells with masses f_0(label) * weight,
-which never change. So the measure may collapse: what the cells must resolve is the flow, and
-they split where it stretches. The density at the nodes is positive whatever happens.
+A label is the start of a characteristic, and J the Jacobian of the flow from labels to positions.
+Integrals over the measure are sums over the nodes of label cells, with constant masses
+f_0(label) * weight. So the measure may collapse: cells resolve only the flow, and they split where
+it stretches. The density at the nodes stays positive.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ from meanfield.terms.own import no_divergence
 
 _SPLIT_EARLIER = 1e-2  # after a failed step, of the usual threshold of cells
 _LARGEST_LOG = np.log(1e300)
-# Share of what is enough for the cells at which their steps are as good.
+# Tolerance of steps, as a share of `enough`.
 _STEPS = 1e-2
-# Asymmetry of moments that is not the error of the cells, in tolerances.
+# A run ends if moments are more asymmetric, relative to the tolerance or the error of the cells.
 _ASYMMETRY = 10.0
-# While no moment is larger than this, steps are those of a linear growth.
+# While all moments are smaller, steps follow the linear growth rates.
 _NEAR_UNIFORM = 0.1
 UNRESOLVED = 1e-3
-"""Share of the tolerance that a density may leave where it hands over."""
+"""Error of the coefficients of a density at its hand-over, as a share of the tolerance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +63,15 @@ class CharacteristicsRepresentation(Representation):
 
     problem: Problem
     # Positions, then log J, shape (n,), both times `scale`. Positions are on the circle unwrapped
-    # angles (n,), on the sphere vectors (3 n,) of which only the directions count.
+    # angles (n,), on the sphere vectors (3 n,), whose lengths do not matter.
     state: FloatArray
     cells: LabelCells  # cells of n nodes
     initial: Density  # density f_0 where the characteristics start
-    tolerance: float  # no cell leaves more than that unresolved
+    tolerance: float  # largest error of a cell
     max_nodes: int  # number to which nodes may grow
-    # Tolerance to which steps and velocities need be no better; 0 leaves out nothing.
+    # Tolerance that is enough for steps and velocities; 0 for full accuracy.
     enough: float = 0.0
-    symmetric: Symmetric | None = None  # symmetry of the run, which the field of the nodes has
+    symmetric: Symmetric | None = None  # symmetry of the run, imposed on the field
     interaction: AnyInteraction = field(init=False)
     base: FloatArray = field(init=False)
     masses: FloatArray = field(init=False)
@@ -114,7 +114,7 @@ class CharacteristicsRepresentation(Representation):
 
     @property
     def step_tolerance(self) -> float:
-        """Tolerance to which steps need be no finer: a share of what is enough."""
+        """Smallest useful tolerance of steps, a share of `enough`."""
         return _STEPS * self.enough
 
     def measure(self, state: State) -> Measure:
@@ -140,7 +140,7 @@ class CharacteristicsRepresentation(Representation):
 
     @at_time
     def adapt(self, time: float, state: State) -> CharacteristicsRepresentation | None:
-        """Cells split where they begin to be too coarse; joined where nothing is left in them."""
+        """Split cells that become too coarse; join cells whose images have shrunk."""
         degree = self.problem.moment_degree
         here = self._map(state)
         coarse = here.too_coarse(self.tolerance, degree)
@@ -157,7 +157,7 @@ class CharacteristicsRepresentation(Representation):
 
     def failure(self, time: float, state: State) -> str | None:
         if partition_cancels(self.problem.now(time)) != partition_cancels(self.problem):
-            # Units of the state rest on it.
+            # The units of the state depend on it.
             return "Z falls below 1e-3 of its bound as parameters change: take particles"
         return self._failure(time, state)
 
@@ -204,7 +204,7 @@ class CharacteristicsRepresentation(Representation):
         }
 
     def state_under(self, problem: Problem, state: State) -> State:
-        """The same nodes in units of `scale` under another problem, whose Z may be small."""
+        """Same nodes; the factor `scale` is 1 if Z of the new problem may cancel."""
         return replace(self._map(state), everywhere=partition_cancels(problem)).state()
 
     def _asymmetry(self, state: State) -> float:
@@ -218,7 +218,7 @@ class CharacteristicsRepresentation(Representation):
         return None if map_ is None else replace(self, state=map_.state(), cells=map_.cells)
 
     def _partition_error(self, points: FloatArray) -> float:
-        """Relative error of velocities by rounding: of Z, or of the masses that make it."""
+        """Relative rounding error of velocities, from Z or from the masses in it."""
         if not partition_cancels(self.problem):
             return 0.0
         if not sums_pairs(self.problem, len(points)):
@@ -251,10 +251,10 @@ class CharacteristicsRepresentation(Representation):
 
 
 def economical_degree(problem: Problem, tolerance: float) -> int:
-    """Degree of the kernel for many nodes on the sphere, where velocities are the cost.
+    """Degree of the kernel for nodes on the sphere, reduced to save time.
 
-    Multipliers below tolerance^2 of the largest are left out: velocities change by tolerance^2 / Z,
-    and Z is below the tolerance for next to no mass, as int dmu / Z is at most about |beta|.
+    Multipliers below tolerance^2 of the largest are dropped: velocities change by tolerance^2 / Z.
+    Z is below the tolerance for almost no mass, since int dmu / Z is at most about |beta|.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Sphere(), mf.exponential(6.0), mf.SA)
@@ -279,7 +279,7 @@ def characteristics(
     max_nodes: int = MOST_NODES,
     enough: float = 0.0,
 ) -> CharacteristicsRepresentation:
-    """Characteristics of a density, on cells that leave at most the tolerance of mass * position.
+    """Characteristics of a density, with errors of mass * position below the tolerance.
 
     >>> import meanfield as mf
     >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
@@ -314,7 +314,7 @@ def resumed_characteristics(
     max_nodes: int = MOST_NODES,
     enough: float = 0.0,
 ) -> CharacteristicsRepresentation:
-    """Characteristics in a later state, from what `fixed` gave."""
+    """Characteristics in a later state, from the arrays of `fixed`."""
     check_carries(problem, "characteristics", CharacteristicsRepresentation.carries)
     check_movable(problem)
     space = problem.manifold
@@ -325,7 +325,7 @@ def resumed_characteristics(
             f"state has shape {state.shape}, expected ({expected},) for {len(cells.bounds)} cells."
         )
     initial = Density(space, fixed["initial"])
-    # The law's own density, which may know its values better than the coefficients do.
+    # The law may evaluate its density more accurately than the coefficients do.
     law = problem.initial_measure()
     if isinstance(law, Density) and np.array_equal(law.coefficients, initial.coefficients):
         initial = law

@@ -1,11 +1,11 @@
-"""The density as coefficients on a grid that doubles its degree as the spectrum fills.
+"""The density as coefficients, on a grid that doubles its degree as the spectrum fills.
 
     d_t f = -div(f grad Phi / Z) + diffusivity * Laplacian f,    Phi, Z from its own moments.
 
 The coefficient of degree 0 of a divergence is exactly zero, so mass never changes. With diffusion
-the part that is linear about uniform, diffusion included, is exact in every step. What truncation
-leaves out, the tail (`observables/resolution.py`), is watched: the degree doubles long before it
-matters, and a tail above tolerance at the largest degree ends the run.
+the part that is linear about uniform, diffusion included, is exact in every step. The tail
+(`observables/resolution.py`) measures truncation: the degree doubles long before it matters, and a
+tail above the tolerance at the largest degree ends the run.
 """
 
 from __future__ import annotations
@@ -64,7 +64,6 @@ class DensityRepresentation(Representation):
 
     @cached_property
     def linear_rate(self) -> float:
-        """Largest modulus of the rates of small perturbations of uniform."""
         return step_limits.linear_rate(self.problem)
 
     @at_time
@@ -84,10 +83,10 @@ class DensityRepresentation(Representation):
     def remainder(self, time: float, state: State) -> State:
         """Transport without its linear part about uniform."""
         if self.problem.is_time_dependent:
-            # The scheme has the linear part of time 0.
+            # The scheme uses the linear part at time 0.
             return self.rhs(time, state) - self.linear_rates * state
         if not self.problem.flow.normalized:
-            # The linear part is what uniform contributes, -div(grad Phi); heads have none.
+            # The linear part is -div(grad Phi), the contribution of uniform; heads have none.
             return self._transport(state, True)
         derivative = self._transport(state, False)
         derivative -= self._linear_transport * state
@@ -137,7 +136,6 @@ class DensityRepresentation(Representation):
         return replace(self, state=self.problem.manifold.resize(state, wider))
 
     def state_under(self, problem: Problem, state: State) -> State:
-        """A sharper kernel is carried by more degrees."""
         return problem.manifold.resize(state, max(self.grid.max_degree, problem.kernel_degree))
 
     @at_time
@@ -162,7 +160,7 @@ class DensityRepresentation(Representation):
 
     @at_time
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
-        """Tail, degree, smallest nodal value, and of kernels alone the balance of energy.
+        """Tail, degree, smallest nodal value, and without heads the balance of energy.
 
         dE/dt is sum_l w_l m_l dm_l/dt; the dissipation int (Z |v|^2 + diffusivity * Laplacian Phi)
         dmu / strength on the grid. They agree where the products are resolved.
@@ -212,7 +210,7 @@ class DensityRepresentation(Representation):
         if self.problem.attention is None:
             rates = laplacian_eigenvalues(space.dimension, degree)
             rates = rates * couplings(self.problem.undriven, degree)
-            # What the transport leaves out would not cancel.
+            # The transport has no higher degrees, so nothing would cancel their linear part.
             rates[self.interaction.degree + 1 :] = 0.0
         return per_coefficient(space, rates)
 
@@ -224,16 +222,16 @@ class DensityRepresentation(Representation):
 
     @cached_property
     def _growth_limit(self) -> float:
-        """Longest step, by what grows about uniform."""
+        """Longest step by the growth rate about uniform."""
         problem = self.problem
         if not problem.flow.diffusivity:
             return step_limits.longest(step_limits.LINEAR, self.linear_rate)
         if problem.attention is None:
             rate = growth_rate_max(problem.undriven)
         else:
-            # Heads bounded alike: diffusion is exact, so damped modes need no shorter steps.
+            # A bound for heads. Diffusion is exact, so damped modes need no shorter steps.
             rate = float(problem.isotropic_bound.growth_rates(problem.kernel_degree).max())
-        # What drives a density from uniform is no perturbation: it moves all of the mass.
+        # Fixed fields move all of the mass, not only a perturbation of uniform.
         rate = max(rate, 0.0) + step_limits.steepness(problem)
         return step_limits.longest(EFOLDS, rate)
 
@@ -245,7 +243,7 @@ def density(
     tolerance: float,
     max_degree: int | None = None,
 ) -> DensityRepresentation:
-    """Density representation of an initial density; max_degree by default the usual one."""
+    """Density representation of an initial density; max_degree is by default `usual_degree`."""
     if isinstance(measure, Measure):
         raise TypeError(
             "representation 'density' needs an initial density, got points. Use 'auto'."

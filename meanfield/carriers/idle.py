@@ -1,4 +1,4 @@
-"""Idle runs and options: starts from which nothing moves, and options that cannot act."""
+"""Runs that stay at their start, and options that cannot act."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from meanfield.fields.interactions import interaction_of, transport
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import Problem
 
-# Rounding of div v of uniform, by the size of v: degrees of the tables times that of doubles.
+# Rounding of div v of uniform relative to v: degree of the tables times machine epsilon.
 _STILL = 1e-12
-# Degree of a grid on which the divergence of fixed fields is seen.
+# Least degree of a grid that resolves the divergence of fixed fields.
 _LEAST_GRID_DEGREE = 16
 
 _WORDS = {"density": "a density", "labelled": "labelled densities"}
@@ -31,7 +31,7 @@ STATIONARY = (
     "uniform is stationary: nothing will happen. Give another initial law, or take the "
     'representation "particles" with tokens = 1000.'
 )
-"""Said of a run that will stay what it begins as."""
+"""Message about a run that stays at its start."""
 
 
 def is_stationary(problem: Problem, options: Options) -> bool:
@@ -71,12 +71,12 @@ def uniform_is_stationary(problem: Problem) -> bool:
         return True
     if problem.is_time_dependent:
         return False
-    # Before tables are made that would be too large.
+    # Refuse tables that would be too large before making them.
     check_movable(problem)
     space, degree = problem.manifold, problem.kernel_degree
     uniform = space.resize(space.from_modes([]), degree)
     if problem.terms:
-        # Fixed fields have degrees of their own: div v at points, not coefficients of it.
+        # Fixed fields may have higher degrees, so div v is evaluated at points.
         points = space.grid(max(degree, _LEAST_GRID_DEGREE)).points
         field = interaction_of(problem).of_density(uniform)
         change = field.velocity_and_divergence(points)[1]
@@ -110,7 +110,7 @@ def idle_options(problem: Problem, options: Options) -> list[str]:
 
 
 def unused_message(name: str, value: object, problem: Problem, options: Options) -> str:
-    """Why an option cannot act, in words, and what to do."""
+    """Message that says why an option cannot act, with a remedy."""
     names = carriers(problem, options)
     first = _WORDS.get(names[0], names[0])
     if first == "particles":
@@ -126,7 +126,7 @@ def unused_message(name: str, value: object, problem: Problem, options: Options)
 
 
 def check_options(problem: Problem, options: Options) -> None:
-    """Refuse options that cannot act on a run and are not what they are by default."""
+    """Refuse options that cannot act on a run and differ from their defaults."""
     for name in idle_options(problem, options):
         value = getattr(options, name)
         if value != getattr(Options, name):

@@ -1,8 +1,8 @@
-"""How many labels a run takes: enough for its start, and more where an error estimate asks.
+"""Numbers of labels: enough for the start of a run, and more if the error estimate needs them.
 
-A law that is a function of the label may vary between labels. At time 0 its expansion in waves of
-u (`labels`) is therefore compared with that by a second rule, of a number of nodes without a factor
-in common: both take a wave that is too fast for a slower one, but not for the same.
+A law that is a function of the label may vary between labels. So at time 0 two rules expand it in
+waves of u (`labels`), with numbers of nodes that have no common factor. Both alias a wave that is
+too fast, but to different waves.
 """
 
 from __future__ import annotations
@@ -19,23 +19,22 @@ from meanfield.problem import Problem
 from meanfield.terms.frequencies import Lorentzian
 from meanfield.terms.position_rules import Panels
 
-# Labels that a run takes by itself; it may be asked to store more.
+# Largest numbers that a run takes by itself; users may ask for more.
 _MOST_FREQUENCIES = 4096
 _MOST_USUAL_POSITIONS = MOST_POSITIONS // 3
-# A run with too few labels takes this many times as many: an odd number, so that the former labels
-# are among them.
+# Factor between numbers of labels: odd, so that the new labels include the old ones.
 _MORE = 3
-# Nodes of the second rule, a prime. What is narrower than their distance may be missed.
+# Nodes of the second rule, a prime. It may miss structures narrower than their distance.
 _SAMPLES = 1009
-# C of the envelope, measured: 2.7 to 3.1 for 1,728 to 16,001 labels and Delta t from 0.04 to 20.
+# C of `enough_labels`. Measured: 2.7 to 3.1 for 1,728 to 16,001 labels and Delta t from 0.04 to 20.
 _ENVELOPE = 3.2
-# By how much attention may have made the waves larger.
+# Factor by which attention may amplify the waves.
 _GROWTH = 1.5
 _PLURAL = {"position": "positions", "frequency": "frequencies"}
 
 
 def next_refinement(problem: Problem, labels: Labels) -> int | None:
-    """Refinement of three times as many labels; None at the most, and for laws that are arrays."""
+    """Refinement with three times as many labels; None at the limit, and for laws from arrays."""
     most = _MOST_FREQUENCIES if labels.name == "frequency" else _MOST_USUAL_POSITIONS
     law = problem.initial
     arrays = isinstance(law, from_labels) and law.count is not None
@@ -46,7 +45,7 @@ def next_refinement(problem: Problem, labels: Labels) -> int | None:
 def resolving_labels(
     problem: Problem, count: int | None, refinement: int, tolerance: float
 ) -> tuple[Labels, ModalArray]:
-    """Labels that resolve the initial law to a tolerance, and the coefficients at each."""
+    """Labels that resolve the initial law to a tolerance, and its coefficients at each label."""
     law = problem.initial
     while True:
         labels = problem.labels(count, refinement)
@@ -81,7 +80,7 @@ def resolving_labels(
 
 
 class TooFewLabels(Final):
-    """Reason to end where the flow has made labels differ more than their rule resolves."""
+    """Reason to end a run: labels differ more than their quadrature resolves."""
 
 
 def too_few_labels(labels: Labels, error: float, allowed: float) -> TooFewLabels:
@@ -93,13 +92,13 @@ def too_few_labels(labels: Labels, error: float, allowed: float) -> TooFewLabels
 
 
 def enough_labels(problem: Problem, labels: Labels, allowed: float, until: float) -> int:
-    """Number of labels for a run to a scaled time that ends with `too_few_labels`.
+    """Number of labels for a run to a scaled time that ended with `too_few_labels`.
 
-    Data that do not fall off in the tails of Lorentz's law leave an error of
+    With Lorentz's law, and data that do not decay in its tails, the error of M labels is at most
 
-        |c_k| C (k Delta t)^{1/4} M^{-3/4}
+        |c_k| C (k Delta t)^{1/4} M^{-3/4}.
 
-    for M labels, which oscillates below its envelope. Of others three times as many are tried.
+    For other laws the number is three times as large.
     """
     law, more = problem.frequencies, _MORE * len(labels.values)
     if not isinstance(law, Lorentzian):
@@ -111,7 +110,7 @@ def enough_labels(problem: Problem, labels: Labels, allowed: float, until: float
 
 
 def _samples(problem: Problem, count: int) -> Labels:
-    """Second rule beside one of so many labels, free of common factors with it."""
+    """Labels of the second rule: their number has no common factor with `count`."""
     samples = max(_SAMPLES, 2 * count + 1)
     if problem.frequencies is not None:
         return Labels("frequency", *problem.frequencies.nodes(samples))
@@ -142,7 +141,7 @@ def _between(problem: Problem, law: from_labels, labels: Labels, parts: ModalArr
 
 
 def _waves(name: str, sizes: FloatArray, tolerance: float) -> int:
-    """Number of labels up to the fastest wave of a spectrum that is above the tolerance."""
+    """Number of labels that the fastest wave above the tolerance needs."""
     waves = np.arange(len(sizes))
     if name == "frequency":
         # Both signs: 0, 1, ..., -2, -1.

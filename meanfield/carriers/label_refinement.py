@@ -1,10 +1,9 @@
-"""Where label cells split and join, so that they resolve what the flow has made of them.
+"""Splitting and joining of label cells, so that they resolve the flow.
 
-Functions of the label are polynomials on each cell. What a cell does not resolve counts by the
-mass that it carries. Its error is the largest of the last two Legendre coefficients of position,
-times the mass of the cell; for the initial density, times the share of the cell in sigma. A cell
-that the flow has made long must also not be too long for the fastest wave e^{-iKx} that is summed
-over it. The log stretch asks for nothing: until cells join it is as well resolved as positions.
+Functions of the label are polynomials on each cell. The error of a cell is the largest of the last
+two Legendre coefficients: of position, times the mass of the cell; of the initial density, times
+its share of sigma. The image of a cell must also be short enough for the fastest wave e^{-iKx} that
+is summed over it. The log stretch needs no rule: until cells join, positions resolve it as well.
 """
 
 from __future__ import annotations
@@ -25,23 +24,23 @@ from meanfield.spaces.manifold import Manifold
 # and 1e-10, they are 6 tolerances at 0.1, 0.7 (elsewhere up to 3) at 0.01, and 0.07 at 0.001 with a
 # sixth more nodes.
 SPLIT_EARLY = 1e-2
-# Cells may join when their image is shorter than this share of the tolerance over their mass, and
-# do when what they become is as far below the error at which it would split again. Moments do not
-# feel it (0.01 to 10 were tried); larger shares join and split the same cells in turn.
+# Cells join when their image is shorter than this share of the tolerance over their mass, and the
+# error of the joined cell is below this share of that at which it would split. Moments do not
+# depend on it (0.01 to 10 were tried); larger shares join and split the same cells in turn.
 _JOIN_LATE = 1e-1
-# Rounding of what the flow carries, relative to the largest value: tails below say nothing.
+# Tails below this share of the largest value are rounding.
 _CARRIED_NOISE = 1e-14
 # Length of cells before they split, in radians.
 _LONGEST_CELL = 1.0
-# Share of the tolerance by which moments of the start may differ from those of the density. Cells
-# that resolve it are a hundred times nearer; a peak between the nodes is missed with all its mass.
+# Share of the tolerance by which moments of the start may differ from the exact ones. On cells that
+# resolve the density they differ a hundred times less; a peak between nodes loses all its mass.
 _MISSED = 1e-1
-# Cells of less mass are left alone: sums over the measure do not know it from rounding.
+# Cells of less mass do not split: their mass is rounding in sums over the measure.
 _LEAST_MASS = 1e-14
 
-# Errors of nodes count by their mass up to this share of the mean mass, fully above it.
+# Weight of the error of a node is this times mass over mean mass, at most 1.
 _COUNT_MORE = 10.0
-# Keeps nodes of no mass at all where they can be seen.
+# Keeps the weights of nodes without mass positive.
 _NO_MASS = 1e-20
 
 BooleanArray = npt.NDArray[np.bool_]
@@ -54,10 +53,10 @@ class LabelMap:
     space: Manifold
     cells: LabelCells
     base: FloatArray  # (n,): initial density at the labels
-    points: FloatArray  # (n,) or (n, 3): where the nodes are: on the circle unwrapped angles
+    points: FloatArray  # (n,) or (n, 3): positions of the nodes; on the circle unwrapped angles
     log_stretch: FloatArray  # (n,): logarithm of the Jacobian of the flow
-    # Whether cells count by their share of the labels too, where that is more than their mass: what
-    # next to no mass lies in may move all of it (`positive_sums`).
+    # Count cells by their share of the labels where that exceeds their mass: if Z cancels, almost
+    # no mass may move all of it (`positive_sums`).
     everywhere: bool = False
 
     def masses(self) -> FloatArray:
@@ -66,11 +65,10 @@ class LabelMap:
         return np.asarray(masses / masses.sum())
 
     def cell_masses(self) -> FloatArray:
-        """Mass of every cell."""
         return np.asarray(self.masses().reshape(-1, self.cells.per_cell).sum(axis=1))
 
     def cell_counts(self) -> FloatArray:
-        """How much every cell counts: its mass, or its share of the labels if that is more."""
+        """Weight of every cell: its mass; with `everywhere` at least its share of the labels."""
         mass = self.cell_masses()
         return np.maximum(mass, self._cell_shares()) if self.everywhere else mass
 
@@ -82,10 +80,10 @@ class LabelMap:
         return np.where(mass > _LEAST_MASS, errors, 0.0)
 
     def scale(self) -> FloatArray:
-        """How much the error of each node counts, (n,): its mass; a tenth of the mean is 1.
+        """Weight min(10 n m_i, 1) of the error of each node, (n,); with `everywhere` 1.
 
-        Errors below the tolerance in these units move no moment by more than a tenth of it. Nodes
-        of next to no mass may err: their velocity is a quotient of two rounding errors.
+        Lighter nodes than a tenth of the mean may err more: at the tolerance in these units, all
+        of them move the mean by a tenth of it. The lightest have velocities of mere rounding.
         """
         masses = self.masses()
         if self.everywhere:
@@ -93,23 +91,23 @@ class LabelMap:
         return np.minimum(_COUNT_MORE * len(masses) * (masses + _NO_MASS), 1.0)
 
     def state(self) -> FloatArray:
-        """Positions and log stretch in units of `scale`, as the representation keeps them."""
+        """State of the representation: positions and log stretch times `scale`."""
         scale = self.scale()
         positions = self.points.reshape(len(scale), -1) * scale[:, None]
         return np.concatenate([np.ravel(positions), self.log_stretch * scale])
 
     def allowance(self, tolerance: float) -> FloatArray:
-        """Error that positions of every cell may have: the tolerance over the mass."""
+        """Allowed error of positions in every cell: tolerance / weight."""
         return np.asarray(tolerance / np.maximum(self.cell_counts(), _LEAST_MASS))
 
     def too_coarse(self, tolerance: float, degree: int, earlier: float = 1.0) -> BooleanArray:
-        """Cells, by direction, with too large an error (`earlier`: share of that) or image."""
+        """True if the error (over `earlier`) or the image is too large, (cells, directions)."""
         too_long = degree * self.cells.lengths(self.points) > self.cells.order
         heavy = self.cell_counts()[:, None] > tolerance
         return np.asarray((self.errors() > earlier * SPLIT_EARLY * tolerance) | (too_long & heavy))
 
     def extents(self) -> FloatArray:
-        """Count of every cell, times the length of its image, (cells,)."""
+        """Weight of every cell, times the length of its image, (cells,)."""
         return np.asarray(self.cell_counts() * self.cells.lengths(self.points).max(axis=1))
 
     def moved(self, cells: LabelCells, carry: Carry, initial: Density) -> LabelMap:
@@ -135,7 +133,7 @@ def beginning(
 ) -> LabelMap:
     """Nodes at their labels, on cells that resolve the initial density.
 
-    A peak may lie between all nodes: where moments differ from the exact ones, cells start shorter.
+    If moments differ from the exact ones, a peak lies between nodes, and cells start shorter.
     """
     exact, largest = initial.moments(degree), space.largest_sizes(degree)
     length = min(_LONGEST_CELL, label_cells(space, _LONGEST_CELL).order / degree)
@@ -144,8 +142,8 @@ def beginning(
         moments = space.moments(here.points, here.base * here.cells.weights, degree)
         rounding = float(EPS * np.abs(here.base).max())
         missed = np.abs(moments - exact)
-        # Values of a density of many dimensions are so large that their rounding excuses all:
-        # of a moment int P_l dmu itself it is no excuse.
+        # In many dimensions a density has such large values that `rounding` allows any error. So
+        # the moments int P_l dmu themselves must agree as well.
         shares = missed / largest if space.has_rings else 0.0
         if missed.max() <= _MISSED * tolerance + rounding and np.max(shares) <= tolerance:
             return here
@@ -161,7 +159,7 @@ def _resolved(
     length: float,
     everywhere: bool,
 ) -> LabelMap:
-    """Nodes at their labels, on cells of at most a length that split where they see a need."""
+    """Nodes at their labels, on cells of at most `length` that resolve the initial density."""
     cells = label_cells(space, length)
     while True:
         base = initial.at(cells.points)
@@ -186,7 +184,7 @@ def _resolved(
 def halved(
     here: LabelMap, initial: Density, which: BooleanArray, max_nodes: int
 ) -> LabelMap | None:
-    """Map on halved cells; None without cells to halve, or with too many."""
+    """Map on halved cells; None if no cell halves, or nodes become too many."""
     if not which.any() or _count_after(here.cells, which) > max_nodes:
         return None
     cells, carry = here.cells.split(which)
@@ -194,7 +192,7 @@ def halved(
 
 
 def joined(here: LabelMap, initial: Density, tolerance: float, degree: int) -> LabelMap | None:
-    """Map on fewer cells where these resolve it and would not soon split; None without any."""
+    """Map on joined cells that would not soon split again; None if no cells join."""
     which = here.extents() < _JOIN_LATE * tolerance
     numbers = np.repeat(np.arange(len(which), dtype=np.float64), here.cells.per_cell)
     while which.any():

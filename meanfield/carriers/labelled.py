@@ -1,10 +1,10 @@
-"""Densities of labels, each a series: layers of a causal attention, tokens with frequencies.
+"""A density for each label: positions under a mask, or natural frequencies.
 
     d_t f_j = -div(f_j v[nu_j]) - omega_j d f_j / d theta + diffusivity * Laplacian f_j
 
-with nu_j the measure that label j attends to (`labels`). Each density is stored in the frame that
-turns with its frequency. Rotations are exact there; attention and the spread of frequencies limit
-steps, not degrees times frequencies. All labels have one degree, which doubles as spectra fill.
+with nu_j the measure that label j attends to (`labels`). Each density is stored in a frame that
+turns with its frequency, where rotation is exact: attention and the largest frequency limit steps,
+not degrees times frequencies. All labels have one degree, which doubles as spectra fill.
 """
 
 from __future__ import annotations
@@ -45,26 +45,23 @@ from meanfield.spectrum.stability import growth_rates
 from meanfield.terms.matrices import matrix, turns_alone
 
 _FIRST_DEGREE = 32
-# Longest step times the largest frequency: small moments, of which the error control sees nothing,
-# are driven at it. DOP853 follows e^{i omega t} to 1e-10 in steps of this.
+# Longest step times the largest frequency, which drives small moments that error control ignores.
+# DOP853 follows e^{i omega t} to 1e-10 in such steps.
 _TURN = 0.7
 
-# Share of the tolerance at which waves leave the band.
+# Waves leave the band if the error of the mean exceeds this share of the tolerance.
 _LEAVE_EARLY = 0.1
 
 
 class _Resolution(NamedTuple):
-    """Tail, largest speed, least value, largest moment, and errors of the mean over labels.
-
-    `label_error` is that of the mean as it is taken, `sum_error` that of the plain sum.
-    """
+    """Resolution of the worst label, and errors of the mean over labels."""
 
     tail: float
-    fastest: float
-    lowest: float
-    largest: float
-    label_error: float
-    sum_error: float
+    fastest: float  # largest speed
+    lowest: float  # least value
+    largest: float  # largest moment
+    label_error: float  # of the mean as it is computed
+    sum_error: float  # of the plain sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +75,7 @@ class LabelledRepresentation(Representation):
     state: State
     tolerance: float  # densities are resolved while the tail of each is below it
     max_degree: int  # largest degree to which the grid may grow
-    # What moves them, on a grid free of aliasing for the products of the equation.
+    # Velocities, on a grid free of aliasing for the products of the equation.
     field: LabelledField = derived(init=False)
     name: str = derived(default="labelled", init=False)
     carries: ClassVar[frozenset[str]] = frozenset({"labels", "diffusion"})
@@ -111,7 +108,7 @@ class LabelledRepresentation(Representation):
     def remainder(self, time: float, state: State) -> State:
         """Coefficients of -div(f_j v[nu_j]), and 1 for the time."""
         parts = self.parts(state)
-        # What is not finite stays so, and the stepper rejects the step.
+        # Values that are not finite stay so, and the stepper rejects the step.
         with np.errstate(all="ignore"):
             velocities = self.field.velocities(parts, state[-1].real)
             change = -self.field.divergence(parts, velocities)
@@ -151,7 +148,7 @@ class LabelledRepresentation(Representation):
             np.isfinite(self.labels.band) and resolution.label_error > _LEAVE_EARLY * self.tolerance
         )
         if leaves and resolution.sum_error < self.tolerance:
-            # Waves leave the band: from here on the sum is the mean.
+            # Waves leave the band: from now on the mean is the plain sum.
             return replace(self, state=state, labels=replace(self.labels, band=np.inf))
         lost = self.field.partition_error(self.parts(state), float(state[-1].real))
         full = self.tail(state) > max(visible(self.tolerance), lost)
@@ -164,7 +161,6 @@ class LabelledRepresentation(Representation):
         return replace(self, state=self._resized(state, min(2 * degree, self.max_degree)))
 
     def state_under(self, problem: Problem, state: State) -> State:
-        """State to go on with under another problem: a sharper kernel asks for more degrees."""
         degree = max(self.field.grid.max_degree, problem.unlabelled.kernel_degree)
         return self._resized(state, degree)
 
@@ -193,7 +189,7 @@ class LabelledRepresentation(Representation):
         return f"under-resolved: {what} at degree {degree}; raise max_degree, or {other}"
 
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
-        """Tail, degree and least value, of the labels where they are worst; labels, their error."""
+        """Largest tail, degree, least value, number of labels, and error of the mean over them."""
         resolution = self._resolution(state)
         return {
             "tail": resolution.tail,
@@ -204,14 +200,14 @@ class LabelledRepresentation(Representation):
         }
 
     def advice(self, until: float) -> str:
-        """How many labels a run to a scaled time needs."""
+        """Advice on labels for a run to a scaled time."""
         allowed, most = max(self.tolerance, TRANSFORM_NOISE), self.labels.most
         enough = enough_labels(self.problem, self.labels, allowed, until)
         advice = f"give labels = {enough}" if enough <= most else f"even {most} would not do"
         return f"{advice}; take a larger tolerance, or particles"
 
     def with_more_labels(self) -> LabelledRepresentation | None:
-        """The beginning with three times as many labels; None at the most."""
+        """Initial representation with three times as many labels; None at the limit."""
         problem, more = self.problem, next_refinement(self.problem, self.labels)
         if more is None:
             return None
@@ -232,7 +228,7 @@ class LabelledRepresentation(Representation):
         return LastSeen(self._watch)
 
     def _watch(self, state: State) -> _Resolution:
-        """As `observables.resolution.watch`, of all labels."""
+        """As `observables.resolution.watch`, for all labels."""
         space, grid, parts = self.problem.manifold, self.field.grid, self.parts(state)
         degree = grid.max_degree
         with np.errstate(all="ignore"):
@@ -255,7 +251,7 @@ class LabelledRepresentation(Representation):
 
     @cached_property
     def _growth_limit(self) -> float:
-        """Longest step, by what grows about uniform."""
+        """Longest step by the growth rate about uniform."""
         alone = self.problem.unlabelled
         if self.problem.flow.diffusivity and alone.is_isotropic:
             rates = growth_rates(alone, alone.kernel_degree)
@@ -272,7 +268,7 @@ def labelled(
     count: int | None = None,
     refinement: int = 1,
 ) -> LabelledRepresentation:
-    """Densities of `count` labels times `refinement`; with most laws all start alike."""
+    """Densities of `count` * `refinement` labels."""
     if isinstance(measure, Measure):
         raise TypeError(
             "representation 'labelled' needs an initial density, got points. Use 'particles'."
@@ -297,7 +293,7 @@ def labelled(
 
 
 def check_turning(problem: Problem, count: int) -> None:
-    """Refuse rotary embeddings whose phases do not separate, or that so many labels miss."""
+    """Refuse rotary embeddings whose phases do not separate, or that need more labels."""
     of = problem.attention
     if of is None or of.rotary is None:
         return
@@ -313,7 +309,7 @@ def check_turning(problem: Problem, count: int) -> None:
                 f"head {number}: densities of labels have rotary embeddings if query and key turn "
                 f"and stretch alone, as numbers do: {particles}"
             )
-    # Degree 1, whose scores have degree 2: neighbours turn by two radians at most.
+    # Positions of neighbours differ by at most about 2 / count, so they turn by two radians.
     if count < (turn := abs(of.rotary.length)):
         raise ValueError(
             f"{count} labels do not resolve a rotary embedding of length {turn:g}: give at least "

@@ -1,9 +1,9 @@
-"""Tokens and nodes whose lengths may matter: what discrete layers, or their flow, carry.
+"""Tokens and nodes with lengths, under discrete layers or their flow.
 
-    x = r theta,    x <- layer(x),    or x' as `layers` says where the step is 0
+    x = r theta,    x <- layer(x),    or x' of `schemes.layers` if the step is 0
 
-The measure is that of the directions theta. Nodes of a density are pushed forward as tokens are,
-with their masses; what the cells must resolve is again the map from labels to directions.
+The measure is that of the directions theta. Nodes of a density move as tokens do, with constant
+masses; cells resolve the map from labels to directions.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def turns(layers: Layers, time: float, late: bool) -> bool:
 
 
 def vanished(layers: Layers, x: FloatArray) -> str | None:
-    """Reason to end where the length of a token has gone to 0."""
+    """Reason to end where a token has almost no length left."""
     r = lengths(x)[:, 0]
     first = int(r.argmin())
     allowed = _VANISHED * (layers.radius if layers.has_radius else 1.0)
@@ -54,7 +54,7 @@ def vanished(layers: Layers, x: FloatArray) -> str | None:
 
 
 def slowness(outputs: LayerOutputs, x: FloatArray) -> float:
-    """Largest factor by which a flow is faster than theta' = P A: 1 / s over the tokens."""
+    """Largest 1 / s over the tokens: how much faster the flow is than theta' = P A."""
     layers = outputs.layers
     norm = layers.norm
     if norm.of_output:
@@ -67,9 +67,9 @@ def slowness(outputs: LayerOutputs, x: FloatArray) -> float:
 
 
 def limited(stable: float, outputs: LayerOutputs, x: FloatArray, time: float, late: bool) -> float:
-    """Longest step up to where "mix" turns, in which no length halves once one is below half.
+    """Step of at most `stable`, up to where "mix" turns; below half its start no length halves.
 
-    Longer ones lead beyond 0, where directions have turned round, and back again for ever.
+    Longer steps lead beyond 0, where directions are reversed, and back again without end.
     """
     layers, r = outputs.layers, lengths(x)
     if layers.has_radius and r.min() < 0.5 * layers.radius:
@@ -99,7 +99,6 @@ class LayeredTokens(ParticleRepresentation):
 
     @cached_property
     def outputs(self) -> LayerOutputs:
-        """Increments of layers."""
         return LayerOutputs(self.problem, self.weights)
 
     @property
@@ -107,14 +106,14 @@ class LayeredTokens(ParticleRepresentation):
         return super().fixed | turned(self.late)
 
     def layer(self, number: float, state: State) -> State:
-        """State after the layer that has so many before it."""
+        """State after layer `number`, counted from 0."""
         return self.outputs.layer(number, self._vectors(state)).ravel()
 
     def rhs(self, time: float, state: State) -> State:
         return self.outputs.rate(time, self._vectors(state), late=self.late).ravel()
 
     def largest_step(self, time: float, state: State) -> float:
-        """As that of tokens, in the clock of the placement; to where "mix" turns."""
+        """Step limit of tokens, in the clock of the placement, up to where "mix" turns."""
         x = self._vectors(state)
         stable = longest(STABLE, self.contraction * slowness(self.outputs, x))
         return limited(stable, self.outputs, x, time, self.late)
@@ -131,7 +130,7 @@ class LayeredTokens(ParticleRepresentation):
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         return radii(self.problem.layering, self._vectors(state), self.weights)
 
-    at_saved_time = Representation.at_saved_time  # their diagnostics are others
+    at_saved_time = Representation.at_saved_time  # not that of particles
 
     def _vectors(self, state: State) -> FloatArray:
         return state.reshape(-1, self.problem.manifold.ambient)
@@ -148,7 +147,6 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
 
     @cached_property
     def outputs(self) -> LayerOutputs:
-        """Increments of layers."""
         return LayerOutputs(self.problem, self.masses)
 
     @property
@@ -156,12 +154,11 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
         return super().fixed | turned(self.late)
 
     def layer(self, number: float, state: State) -> State:
-        """State after the layer that has so many before it."""
         points, x = self._vectors(state)
         moved = self.outputs.layer(number, x)
         space = self.problem.manifold
         if space.dimension == 1:
-            # Unwrapped: by how much each direction turned.
+            # Unwrapped: add the angle by which each direction turned.
             turned = np.arctan2(
                 x[:, 0] * moved[:, 1] - x[:, 1] * moved[:, 0], (x * moved).sum(axis=1)
             )
@@ -182,7 +179,7 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
         return np.concatenate([velocity.ravel(), growing])
 
     def largest_step(self, time: float, state: State) -> float:
-        """As that of characteristics, in the clock of the placement; to where "mix" turns."""
+        """Step limit of nodes, in the clock of the placement, up to where "mix" turns."""
         _, x = self._vectors(state)
         stable = min(longest(STABLE, self.contraction), longest(LINEAR, self.linear_rate))
         return limited(stable / slowness(self.outputs, x), self.outputs, x, time, self.late)
@@ -226,7 +223,7 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
 
 
 def layered_tokens(start: ParticleRepresentation) -> LayeredTokens:
-    """Tokens under layers where others would begin, all as long as the layers say."""
+    """Tokens under layers at the points of `start`, with the initial radius of the layers."""
     problem = start.problem
     layers, space = problem.layering, problem.manifold
     x = space.vectors(space.retract(space.unflattened(start.state))[0])
@@ -236,7 +233,7 @@ def layered_tokens(start: ParticleRepresentation) -> LayeredTokens:
 
 
 def layered_nodes(start: CharacteristicsRepresentation) -> LayeredCharacteristics:
-    """Nodes under layers where characteristics would begin, all as long as the layers say."""
+    """Nodes under layers at the points of `start`, with the initial radius of the layers."""
     layers, space = start.problem.layering, start.problem.manifold
     if space.has_rings:
         raise ValueError(
@@ -250,6 +247,6 @@ def layered_nodes(start: CharacteristicsRepresentation) -> LayeredCharacteristic
 
 
 def layered_again(carrier: CharacteristicsRepresentation, late: bool) -> LayeredCharacteristics:
-    """Nodes under layers, of a state that has their lengths."""
+    """Nodes under layers, from a state with log r in the place of log J."""
     arguments = {each.name: getattr(carrier, each.name) for each in fields(carrier) if each.init}
     return LayeredCharacteristics(**(arguments | {"late": late}))

@@ -1,11 +1,11 @@
-"""When points have met: from then on they move as one, and may become one.
+"""Groups of points that have met: they move as one from then on, and may become one point.
 
-A group linked by gaps below `reach` has met if it is no longer than that, and if it contracts by
-its own attraction: half a time unit of that attraction, |strength| a(1) M / Z with M its mass,
-must bring its points to three quarters of their distances or nearer. Alone it would bring them to
-about one half. Tokens that happen to be near each other do not meet: what pulls
-them apart, or together, are the others. Where others alone hold points together, as for beta < 0,
-they have met when they are a thousand times nearer and still contract.
+A group linked by gaps below `reach` has met if it is no longer than that, and contracts by its own
+attraction |strength| a(1) M / Z, where M is its mass. In half a time unit of this attraction its
+distances must shrink to three quarters or less; alone it would shrink to about one half. Tokens
+that are near each other by chance have not met: other tokens pull them apart or together. If only
+others hold points together, as for beta < 0, these have met when they are a thousand times nearer
+and still contract.
 
 Replacing a group by its mass at its mean point changes a moment of degree k by at most
 M (k reach)^2 / 8.
@@ -37,10 +37,9 @@ _SHARE = 0.1
 _WITHIN = 0.1
 # Points nearer than the rounding of an angle are one.
 SAME = 4e-15
-# The contraction of a group alone is (1 - 1/2)^2 of its variance; 3/4 instead leaves it the
-# better half of its rate.
+# Variances must shrink to (3/4)^2; those of a group alone shrink to (1 - 1/2)^2.
 _CONTRACTED = 0.5625
-# Points that others have brought together by so much more stay together.
+# Points that only others hold together have met below this share of the extent.
 _MUCH_NEARER = 1e-3
 
 
@@ -118,12 +117,12 @@ def groups_of(problem: Problem, measure: Measure, extent: float, *, chains: bool
 
 
 def narrow_groups(problem: Problem, measure: Measure, tolerance: float) -> Groups:
-    """Clusters between which lie curves of little mass, as on the sphere; met if all are narrow.
+    """Clusters joined by curves of little mass, as on the sphere; met if all are narrow.
 
     Points with less mass than the tolerance within the radius of a cluster are the last group,
-    which has not met. The others are linked by gaps below that radius, and have met if they
-    contract and the root of sum_i m_i d_i^2, d_i the distances from their centres, is at most half
-    of `reach`. A moment of degree k then changes by at most (k reach)^2 / 8.
+    which has not met. Gaps below that radius link the others. These have met if they contract and
+    sqrt(sum_i m_i d_i^2), d_i the distances from their centres, is at most half of `reach`. A
+    moment of degree k then changes by at most (k reach)^2 / 8.
     """
     space, points, mass = measure.manifold, measure.points, measure.mass
     radius = cluster_radius(problem.beta)
@@ -143,7 +142,7 @@ def narrow_groups(problem: Problem, measure: Measure, tolerance: float) -> Group
 
 
 def gathered(measure: Measure, groups: Groups) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Points, each group that has met as one, weights, and the heaviest old point of each."""
+    """Points and weights, with one point for each met group, and the heaviest old point of each."""
     mass = measure.mass
     joined = groups.met[groups.number]
     # The heaviest of each group that has met stands for it.
@@ -167,8 +166,8 @@ def gathered(measure: Measure, groups: Groups) -> tuple[FloatArray, FloatArray, 
 def may_meet(problem: Problem) -> bool:
     """True if points that have met stay together: kernels, and heads with scalar matrices.
 
-    Other heads and fixed fields may separate points; masks and frequencies tell them apart; layers
-    may give them lengths; vectors have no series, and rings are not points.
+    Other heads, fixed fields, masks, frequencies, layers and functions of time may separate points.
+    Spaces without series, and rings, are excluded too.
     """
     if problem.terms or problem.layers or problem.has_labels or problem.time_functions:
         return False
@@ -181,7 +180,7 @@ def may_meet(problem: Problem) -> bool:
 def _own_rates_of_heads(
     interaction: HeadsInteraction, measure: Measure, number: IntArray, first: IntArray
 ) -> FloatArray:
-    """The same for heads of numbers: the sum of c e^{b} M / Z."""
+    """`_own_rates` for heads with scalar matrices: the sum of c e^{b} M / Z."""
     y = interaction.manifold.vectors(measure.points)
     x, rates = y[first], np.zeros(len(first))
     for head, masses in zip(
@@ -200,7 +199,7 @@ def _own_rates_of_heads(
 def _own_rates(
     problem: Problem, scale: float, field: MeanField, places: FloatArray, mass: FloatArray
 ) -> FloatArray:
-    """Rate strength a(1) M / Z at which each group would fall together if it were alone."""
+    """Rate strength a(1) M / Z at which each group would contract alone."""
     own = float(problem.own_kernel.attention(np.ones(1))[0])
     attraction = scale * problem.flow.strength * own
     rates = attraction * mass
@@ -213,7 +212,7 @@ def _own_rates(
 def _contraction(
     measure: Measure, velocity: FloatArray, number: IntArray, time: FloatArray
 ) -> FloatArray:
-    """Factor by which a time of its own changes the variance of each group."""
+    """Factor of the variance of each group after a step of its own `time`."""
     space, points, mass = measure.manifold, measure.points, measure.mass
     columns = velocity.reshape(len(points), -1)
     # Points of no mass may be a group.

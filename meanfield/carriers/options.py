@@ -12,13 +12,13 @@ from meanfield.problem import Problem
 from meanfield.spaces.manifold import of_space
 
 DEFAULT_TOLERANCE = 1e-10
-# On the sphere cells crowd along the edges between basins, which are curves: about tolerance^-1/2
-# of them, 100 nodes each, where the circle has points and log(1 / tolerance).
+# Default cell tolerance on the sphere. Cells crowd along the edges between basins. These are curves
+# with about tolerance^-1/2 cells of 100 nodes; on the circle points, with log(1 / tolerance).
 _SPHERE_CELLS = 1e-4
 MOST_NODES = 2_000_000
 TOLERANCE_RANGE = (1e-13, 1e-2)
 _USUAL_DEGREE = {"axial": 1024, "circle": 4096, "sphere": 512}
-# A density that steepens further is carried at less cost by lines.
+# Characteristics carry a density that steepens further at less cost.
 _FULL_DEGREE = {"axial": 256, "circle": 512, "sphere": 256}
 
 MOMENTS_DEGREE = 4
@@ -42,9 +42,9 @@ class Options:
     """Options of a representation; each uses those that concern it."""
 
     name: str = "auto"  # "auto", "density", "characteristics", "atoms", "labelled" or "particles"
-    # Relative and absolute tolerance of a time step, the size of the spectral tail up to which a
-    # density counts as resolved, and what a cell of characteristics may leave unresolved. From
-    # 1e-13 to 1e-2; None is 1e-10, and 1e-4 for characteristics on the sphere.
+    # Relative and absolute tolerance of a time step, largest spectral tail of a resolved density,
+    # and largest error of a cell of characteristics. From 1e-13 to 1e-2; None is 1e-10, and 1e-4
+    # for characteristics on the sphere.
     tolerance: float | None = None
     # Largest degree of a density; None is 4096 on the circle, 512 on the sphere, 1024 of axial
     # ones, or the kernel's if that is larger. "auto" hands over there, by default at 512, on
@@ -55,7 +55,7 @@ class Options:
     seed: int = 0  # seed of that draw, and of the noise
     # Time step of noisy particles, scaled time; everything else chooses its own.
     step: float | None = None
-    # Labels that are stored of labelled densities, which may take more; None is 64.
+    # Number of labels that are stored of labelled densities, which may use more; None is 64.
     labels: int | None = None
     perturb: float | None = None  # size of a random disturbance of the start, drawn with the seed
 
@@ -83,14 +83,14 @@ class Options:
         return DEFAULT_TOLERANCE if self.tolerance is None else self.tolerance
 
     def cell_tolerance(self, problem: Problem) -> float:
-        """Tolerance of characteristics: as given, by default what a user can wait for."""
+        """Tolerance of characteristics; on the sphere by default 1e-4, to save time."""
         space = problem.manifold
         if self.tolerance is None and space.has_series and space.point_shape:
             return _SPHERE_CELLS
         return self.step_tolerance
 
     def enough(self, problem: Problem) -> float:
-        """Tolerance to which characteristics step: theirs by default, else that of the loop, 0."""
+        """`enough` of characteristics: by default their tolerance, 0 if a tolerance is given."""
         return self.cell_tolerance(problem) if self.tolerance is None else 0.0
 
 
@@ -106,5 +106,5 @@ def usual_degree(problem: Problem) -> int:
 
 
 def full_degree(problem: Problem) -> int:
-    """Degree at which characteristics take a density over that steepens further."""
+    """Degree at which characteristics take over a density that steepens further."""
     return of_space(_FULL_DEGREE, problem.manifold, "density")

@@ -6,8 +6,7 @@ mu = sum_j w_j delta_{x_j}, B_i independent Brownian motions on the manifold. Wi
 frequencies omega_i dt is added.
 
 The field comes from the moments, at a cost linear in n. Few tokens are summed pair by pair: that
-is faster there, and it keeps relative accuracy when clusters have become so
-far apart that their attraction is below the rounding of the moments (1e-18).
+is faster, and stays accurate if clusters attract each other less than moments round (1e-18).
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from meanfield.terms.masks import pair_weights
 
 # Scores of tokens of R^d are products of two coordinates.
 _FARTHEST = 1e140
-# Beside the seed, of the stream of random numbers that frequencies are drawn from.
+# Beside the seed: marks the stream of random numbers for frequencies.
 _OF_FREQUENCIES = 7
 
 
@@ -52,16 +51,16 @@ class ParticleRepresentation(Representation):
 
     problem: Problem
     # On the circle unwrapped angles (n,), so that windings are kept; on the sphere vectors (3 n,),
-    # of which only the directions count.
+    # whose lengths do not matter.
     state: FloatArray
     weights: FloatArray | None = None  # (n,): None means equal
     degree: int | None = None  # degree of the moments that move the tokens; None means the kernel's
     step: float | None = None  # time step of noisy tokens, who need one
     seed: int = 0  # seed of the noise
-    tolerance: float = DEFAULT_TOLERANCE  # what rounding of Z may do to velocities
+    tolerance: float = DEFAULT_TOLERANCE  # largest relative error of velocities by rounding of Z
     frequencies: FloatArray | None = None  # (n,): natural frequencies of the tokens; None means 0
-    field: TokenField = derived(init=False)  # what moves them
-    contraction: float = derived(init=False)  # rate at which tokens in one place fall together
+    field: TokenField = derived(init=False)  # velocity of the tokens
+    contraction: float = derived(init=False)  # rate at which tokens in one place contract
     name: str = derived(default="particles", init=False)
     carries: ClassVar[frozenset[str]] = FEATURES
 
@@ -116,7 +115,7 @@ class ParticleRepresentation(Representation):
 
     @at_time
     def largest_step(self, time: float, state: State) -> float:
-        """Stability limit of tokens that have met, else they drift apart by the tolerance."""
+        """Stability limit of tokens that have met: longer steps leave them a tolerance apart."""
         return longest(STABLE, self.contraction)
 
     @at_time
@@ -136,7 +135,6 @@ class ParticleRepresentation(Representation):
     def at_saved_time(
         self, time: float, state: State, max_degree: int
     ) -> tuple[Density | Measure, ModalArray, dict[str, float]]:
-        """Points and moments are computed once."""
         space, points = self.problem.manifold, self._points(state)
         moments = space.moments(points, self.weights, max_degree)
         facts = self._diagnostics(time, (points, moments))
@@ -159,7 +157,7 @@ class ParticleRepresentation(Representation):
 
 
 def out_of_range(state: State) -> str | None:
-    """Reason to end where tokens of R^d are so far that numbers do not hold their scores."""
+    """Reason to end where tokens of R^d are so far out that their scores overflow."""
     if np.abs(state).max() <= _FARTHEST:
         return None
     return f"tokens are beyond {_FARTHEST:g}: their scores would leave the range of numbers"
@@ -190,7 +188,7 @@ def particles(
         check_tokens(tokens, math.prod(problem.manifold.point_shape))
         points = tokens_of(problem.manifold, measure, tokens, np.random.default_rng(seed))
     if problem.attention is not None:
-        pair_weights(problem.attention.masking, len(points))  # which refuses other numbers
+        pair_weights(problem.attention.masking, len(points))  # refuses other numbers of tokens
     return ParticleRepresentation(
         problem,
         points.ravel(),
@@ -203,7 +201,7 @@ def particles(
 
 
 def token_frequencies(law: Frequencies | None, count: int, seed: int) -> FloatArray | None:
-    """Natural frequencies of tokens: those that are given, or drawn; None where there is no law.
+    """Natural frequencies of tokens, given or drawn; None without a law.
 
     >>> import meanfield as mf
     >>> token_frequencies(mf.GivenFrequencies([0.3, -0.1]), 2, seed=0)
@@ -217,5 +215,5 @@ def token_frequencies(law: Frequencies | None, count: int, seed: int) -> FloatAr
                 f"{len(law.values)} frequencies are given to {count} tokens: give one for each."
             )
         return law.values
-    # Numbers that neither positions nor noise use.
+    # A random stream that neither positions nor noise use.
     return law.draw(count, np.random.default_rng([seed, _OF_FREQUENCIES]))

@@ -1,9 +1,9 @@
-"""Which integrator steps which carrier: the scheme stands beside the carrier.
+"""Integrators of the carriers.
 
     no noise                  Runge-Kutta of order eight
     a density                 order eight; the largest error is below the tolerance if velocities
                               depend on time
-    characteristics           order eight, no finer than their cells are worth
+    characteristics           order eight, no finer than the errors of their cells
     a density that diffuses   exponential Runge-Kutta: the part linear about uniform is exact, of
                               labelled densities diffusion alone
     tokens with noise         noise and drift in turn (Strang), weak order two
@@ -34,12 +34,12 @@ from meanfield.schemes import (
 )
 
 Watched = Callable[[RightHandSide], RightHandSide]
-"""Puts a right-hand side on the stepper's clock, and lets somebody look before it is evaluated."""
+"""Puts a right-hand side on the stepper's clock, counts its evaluations and keeps symmetries."""
 
 Scheme = Callable[[Any, Start, float, Watched], Stepper]
 """Start a stepper: (carrier, start, tolerance, watched) -> Stepper."""
 
-# SciPy takes no smaller ones.
+# SciPy accepts no smaller ones.
 _LEAST_TOLERANCE = 100.0 * EPS
 
 
@@ -49,10 +49,10 @@ def explicit(carrier: Any, start: Start, tolerance: float, watched: Watched) -> 
 
 
 def explicit_by_largest(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Stepper:
-    """Runge-Kutta steps whose tolerance bounds the largest error where velocities change.
+    """Runge-Kutta steps; the tolerance bounds the largest error if velocities depend on time.
 
-    Their error is a root mean square over coefficients, and most of these are small. Limits of
-    steps from rates leave much less where rates stay what they are.
+    The error of a step is a root mean square over coefficients, most of them small. With constant
+    velocities the step limits from rates keep it far below the tolerance.
     """
     if carrier.problem.is_time_dependent:
         tolerance = max(tolerance / np.sqrt(2.0 * len(start.state)), _LEAST_TOLERANCE)
@@ -112,13 +112,13 @@ SCHEMES: dict[tuple[str, bool], Scheme] = {
 }
 """Schemes that are not `explicit`, by the name of a carrier and whether its measure diffuses.
 
-They ask of a carrier, beside `rhs`: `step_tolerance` (`explicit_as_needed`); `linear_rates` and
+They use of a carrier, beside `rhs`: `step_tolerance` (`explicit_as_needed`); `linear_rates` and
 `remainder` (`semilinear`); `diffuse`, `noise_shape`, `step` and `seed` (`noisy`).
 """
 
 
 def usual_scheme(problem: Problem, carrier: Representation) -> Scheme:
-    """Scheme of a carrier unless another is asked for.
+    """Default scheme of a carrier.
 
     >>> import meanfield as mf
     >>> from meanfield.carriers import Options, represent

@@ -12,15 +12,15 @@ from meanfield.problem import Problem
 from meanfield.spaces import Manifold
 
 TRANSFORM_NOISE = 2e-13
-"""Tail below which it says nothing: rounding of the transforms, advected.
+"""Smaller tails are rounding of the transforms, advected.
 
 Tails of 1e-14 to 8e-14 were measured at degrees 64 to 4096 where the exact ones are below 1e-20.
 """
 
 EFOLDS = 1.0
-"""Longest step with an exact linear part, in e-folds of what grows about uniform.
+"""Longest step with an exact linear part, times the growth rate about uniform.
 
-What grows is quadratic in the perturbation, at most by e^2.
+The remainder is quadratic in the perturbation, so a step multiplies it by at most e^2.
 """
 
 # Degrees of an initial density this small are rounding of its mass.
@@ -31,8 +31,8 @@ _DOUBLE_EARLY = 1e-3
 # DOP853 is stable on the imaginary axis up to 5.96 and damps at 4 (|R(4i)| = 0.977); the
 # velocity may grow by half within a step.
 _COURANT = 4.0
-# The method of exponential steps is stable on the imaginary axis up to 2.8, and so is what
-# diffusion damps: advection of degree k against D k^2, |v| / (D k) where that is below 1.
+# Exponential steps are stable on the imaginary axis up to 2.8. Degrees k > |v| / D set no limit:
+# diffusion damps them, D k^2, faster than advection moves them, |v| k.
 _DAMPED = 2.5
 
 _T = TypeVar("_T")
@@ -46,8 +46,8 @@ def visible(tolerance: float) -> float:
 def courant_limit(degree: int, fastest: float, diffusivity: float) -> float:
     """Longest step of a density whose largest speed is `fastest`; infinite where nothing moves.
 
-    Without it the error control rides on the stability limit, and the noise it lets pass in the
-    highest degrees is mistaken for a full spectrum.
+    Without it steps stay at the limit of stability, and noise in the highest degrees looks like a
+    full spectrum.
 
     >>> courant_limit(64, 0.5, 0.0), courant_limit(64, 0.5, 0.1), courant_limit(64, 0.0, 0.1)
     (0.125, 1.0, inf)
@@ -62,20 +62,20 @@ def courant_limit(degree: int, fastest: float, diffusivity: float) -> float:
 def first_degree(
     problem: Problem, sizes: FloatArray, owner: str, max_degree: int, least: int
 ) -> int:
-    """Degree of a density at first: twice that of its sizes, the kernel's, or the least."""
+    """First degree of a density: the largest of twice its own, the kernel's and `least`."""
     space, kernel = problem.manifold, problem.unlabelled.kernel_degree
     if max_degree > space.largest_degree:
         raise ValueError(
             f"max_degree = {max_degree} must be at most {space.largest_degree} on the {space.name}."
         )
-    # The last density of a run ends in rounding, which is not worth a grid of twice its degree.
+    # The final density of a run ends in rounding, which needs no grid of twice its degree.
     carried = int(np.flatnonzero(sizes > _NOTHING).max())
     check_degrees({owner: carried, "kernel": kernel}, max_degree)
     return min(max(least, 2 * carried, kernel), max_degree)
 
 
 def check_degrees(degrees: Mapping[str, int], max_degree: int) -> None:
-    """Refuse a largest degree below what something has."""
+    """Refuse `max_degree` below one of the degrees by owner."""
     for owner, degree in degrees.items():
         if degree > max_degree:
             raise ValueError(

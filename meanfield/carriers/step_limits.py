@@ -1,4 +1,4 @@
-"""How long an explicit step may be, and what cannot be stepped at all."""
+"""Limits of explicit steps, and refusals of problems that no carrier can step."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ LINEAR = 0.35
 """Longest step times rate of growth, near the uniform state.
 
 A mode smaller than the tolerance is invisible to the error control, which would take steps of
-several e-folds. On steps of a third of one DOP853 follows e^{lambda t} to 1e-10.
+several e-folds. With steps of a third of one DOP853 follows e^{lambda t} to 1e-10.
 """
 
 GROWN = 100.0
-"""Errors of steps, in tolerances, to which the instability of the flow may let them grow.
+"""Largest error of moments or energy, in tolerances: the flow amplifies errors of steps.
 
-Moments, or an energy, that are further from what can be end the run.
+A run ends if moments, or an energy, are further from possible values.
 """
 
 LARGEST_SUM_DEGREE = {"circle": 700, "sphere": 130}
-"""Degrees that heads may feel: their tables have the square of as many entries as moments."""
+"""Largest degrees of heads: their tables have as many entries as moments, squared."""
 
 NOISY = 'Use representation "density" or "particles".'
 NOISY_POINTS = 'Use representation "particles", with a step.'
-"""What carries diffusion: of any measure, and of points."""
+"""Advice about diffusion: for any measure, and for points."""
 
 BY_LAW = (
     'take "auto" from a law of von Mises-Fisher densities with a tolerance that '
     f"{MOST_PAIRED_NODES} nodes reach, or particles"
 )
-"""Representations with relative accuracy."""
+"""Advice: representations with relative accuracy."""
 
 # Rates are this times the square of a degree, up to 131,072; steppers take their third powers,
 # which must stay below 1.8e308.
@@ -52,9 +52,9 @@ _MIDPOINT = 1.0
 
 
 def contraction_rate(problem: Problem) -> float:
-    """Rate at which a measure in one place falls together: |strength| max |a|, SA |strength|.
+    """Contraction rate of a measure in one place: |strength| max |a|, for SA |strength|.
 
-    Of heads at most the sum of |V|_2, without normalisation each times its largest weight.
+    For heads a bound: the sum of |V|_2, without normalisation each times its largest weight.
 
     >>> import meanfield as mf
     >>> contraction_rate(mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA))
@@ -64,18 +64,18 @@ def contraction_rate(problem: Problem) -> float:
 
 
 def steepness(problem: Problem) -> float:
-    """Bound of the rate at which fixed fields bring neighbours together, or part them."""
+    """Bound of the rate at which fixed fields contract or separate neighbours."""
     return sum((term.steepness(problem.manifold.ambient) for term in problem.terms), 0.0)
 
 
 def linear_rate(problem: Problem) -> float:
-    """Largest modulus of the rates about uniform; for matrices, of numbers as large."""
+    """Largest modulus of the growth rates about uniform; for heads of their isotropic bound."""
     rates = problem.isotropic_bound.growth_rates(problem.kernel_degree)
     return float(np.abs(rates).max()) + steepness(problem)
 
 
 def longest(share: float, rate: float) -> float:
-    """Time in which a share of something happens at a rate; infinite where nothing does.
+    """Time share / rate; infinite if the rate is 0.
 
     >>> longest(5.0, 2.0), longest(5.0, 0.0)
     (2.5, inf)
@@ -84,7 +84,7 @@ def longest(share: float, rate: float) -> float:
 
 
 def check_movable(problem: Problem, measure: Density | Measure | None = None) -> None:
-    """Refuse problems whose measures nothing here can move; few points need no tables of heads."""
+    """Refuse kernels of too high degree, and rates out of range; few points need no tables."""
     check_range(problem.flow)
     if not problem.manifold.has_series:
         return
@@ -117,7 +117,7 @@ def check_density_follows(problem: Problem) -> None:
 
 
 def check_no_layers(problem: Problem, what: str) -> None:
-    """Refuse layers in studies, which rest on the flow of attention."""
+    """Refuse layers in studies, which assume the flow of attention."""
     if problem.layers is not None:
         raise ValueError(
             f"{what} rest on the flow of attention, and the problem has layers: use mf.simulate, "
@@ -144,7 +144,7 @@ def lost_digits(lost: float, allowed: float, remedy: str = BY_LAW) -> str:
 
 
 def noisy_series(noise: float, allowed: float, diffusivity: float) -> str:
-    """Reason to end where coefficients are so large that their rounding shows in the others."""
+    """Reason to end where rounding of the largest coefficients spoils the others."""
     remedy = "raise the tolerance" if diffusivity else 'take "auto" or "characteristics"'
     return (
         f"the coefficients of the density are so large in this dimension that rounding changes "
@@ -153,8 +153,8 @@ def noisy_series(noise: float, allowed: float, diffusivity: float) -> str:
 
 
 def under_resolved(what: str, degree: int, problem: Problem) -> str:
-    """Reason to end where a density of this degree does not show the measure."""
-    # With diffusion nobody can take over.
+    """Reason to end where this degree does not resolve the density."""
+    # With diffusion no other carrier can take over.
     other = 'take "characteristics"'
     if not problem.time_functions:
         other += ', or "auto" with enough max_nodes'

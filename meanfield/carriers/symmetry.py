@@ -2,12 +2,12 @@
 
     g# mu_0 = mu_0,    v[g# mu](g x) = g v[mu](x)    =>    g# mu_t = mu_t
 
-Rounding breaks them, and the flow makes grow what is broken. So rates are projected to what the
-group leaves alone: coefficients c to the mean of g# c, points that g permutes to
+Rounding breaks symmetry, and the flow amplifies asymmetry. So rates are projected to those that
+the group leaves invariant: coefficients c to the mean of g# c, points that g permutes to
 
     r_i <- mean over g of g^{-1} r_{g(i)}.
 
-Asymmetry that rounding leaves in a state then never feeds its own growth.
+Asymmetry of a state then does not grow.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from meanfield.spaces import Manifold
 
 # Atoms within this share of the least gap between any are the same.
 _SHARE = 0.1
-# Difference of masses of images, which quadratures leave where clusters become atoms.
+# Allowed difference of masses of images: clusters that become atoms have errors of quadrature.
 _MASSES = 1e-3
 # Larger groups of points are cut short: in maps, in all their entries, in dimensions.
 _MOST_MAPS, _MOST_ENTRIES, _MOST_AXES = 1200, 2**22, 256
@@ -60,18 +60,14 @@ Keep = Callable[[State], State]
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """Group of orthogonal maps that fix a start and its problem.
-
-    axial, uniform: whether all rotations about the last axis belong to it; whether all rotations
-    do.
-    """
+    """Group of orthogonal maps that fix a start and its problem."""
 
     space: Manifold  # where it acts
     # (g, d, d): the group, the identity first. Of axial measures, whose points are angles, d = 2.
     maps: FloatArray
     degree: int  # degree of the moments that move the measure
-    axial: bool = False
-    uniform: bool = False
+    axial: bool = False  # all rotations about the last axis belong to it
+    uniform: bool = False  # all rotations belong to it
     images: IntArray | None = None  # (g, n): where each map takes the points of the start
 
     @property
@@ -132,7 +128,7 @@ class Symmetry:
         return images, np.tile(masses / len(self.maps), len(self.maps))
 
     def carried(self, carrier: Representation) -> Representation:
-        """The same carrier in a symmetric state."""
+        """Carrier in a symmetric state."""
         if isinstance(carrier, DensityRepresentation):
             return replace(carrier, state=self.project(carrier.state))
         if isinstance(carrier, LabelledRepresentation):
@@ -154,7 +150,7 @@ class Symmetry:
         return carrier
 
     def keep(self, carrier: Representation) -> Keep | None:
-        """Projection of the rates of a carrier; None where it does that itself."""
+        """Projection of the rates of a carrier; None if it projects them itself, or needs none."""
         if isinstance(carrier, DensityRepresentation):
             return self.project
         if isinstance(carrier, LabelledRepresentation):
@@ -173,9 +169,9 @@ class Symmetry:
         return lambda rate: np.asarray(signs @ rate[images] / len(maps))
 
     def adapted(self, before: Representation, after: Representation) -> Representation | None:
-        """Carrier adapted; None where atoms have met and their images have not yet.
+        """Adapted carrier; None where atoms have met and their images have not yet.
 
-        Coefficients stay as they are, to the bit.
+        Other carriers than atoms stay as they are, to the bit.
         """
         if not (isinstance(before, AtomRepresentation) and isinstance(after, AtomRepresentation)):
             return after
@@ -190,7 +186,7 @@ class Symmetry:
         return len(self._of_atoms(carrier)[0]) < len(self.maps)
 
     def _of_atoms(self, carrier: AtomRepresentation) -> tuple[FloatArray, IntArray]:
-        """Maps that permute atoms, and how."""
+        """Maps that permute atoms, and the permutations."""
         measure = carrier.measure(carrier.state)
         x = points_of(self.space, measure.points)
         apart = np.linalg.norm(x[:, None] - x[None], axis=-1)
@@ -203,14 +199,14 @@ class Symmetry:
 
     @cached_property
     def _fixing(self) -> npt.NDArray[np.bool_]:
-        """Which maps keep the line of the last axis: they multiply coefficients by phases."""
+        """Whether maps keep the line of the last axis: these multiply coefficients by phases."""
         if not (self.space.has_series and self.space.point_shape):
             return np.ones(len(self.maps), dtype=bool)
         return np.abs(np.abs(self.maps[:, 2, 2]) - 1.0) < 1e-9
 
     @cached_property
     def _cosets(self) -> FloatArray:
-        """One map of each left coset of those that keep the line of the last axis."""
+        """One map of each left coset of the subgroup `_fixing`."""
         # Cosets g H differ in where g takes the line of the last axis.
         chosen = [self.maps[0]]
         for each in self.maps[~self._fixing]:
@@ -219,7 +215,7 @@ class Symmetry:
         return np.array(chosen)
 
     def _spread(self, row: ModalArray) -> ModalArray:
-        """Difference that the mean over cosets makes to the low degrees of coefficients."""
+        """Change of the coefficients of low degrees by the mean over cosets."""
         whole = self.space.degree_of(row)
         low = self.space.resize(row, min(self.degree, whole))
         mean = sum(turned_coefficients(self.space, low, each) for each in self._cosets)

@@ -17,12 +17,12 @@ from meanfield.terms.time_dependent import is_time_dependent
 ROUNDING = 2e-14
 """Differences of coefficients and points that are rounding of a law."""
 
-# Groups of more points are not searched, and no further than so many choices of images.
+# The search takes no more points, and tries no more choices of images.
 _MOST_POINTS, _MOST_BRANCHES = 400, 20_000
-# Mirrors of a pattern of many folds that are tried where the problem prefers axes.
+# At most so many mirrors of a pattern of many folds are tried.
 _MOST_MIRRORS = 64
 _FOLDS_OF_UNIFORM = range(12, 1, -1)
-# Degrees that tell most maps apart.
+# Degrees that exclude most maps, tested first.
 _FEW_DEGREES = 6
 
 
@@ -36,7 +36,7 @@ def split(space: Manifold, matrix: FloatArray) -> tuple[float, bool, float]:
 
 
 def orders_and_parities(space: Manifold, count: int) -> tuple[IntArray, FloatArray]:
-    """Order m of each coefficient, and its sign (-1)^{l + m} where z changes its own."""
+    """Order m of each coefficient, and its factor (-1)^{l + m} under z -> -z."""
     degrees: IntArray = np.arange(count, dtype=np.int64)
     if space.is_circle:
         return degrees, np.ones(count)
@@ -95,7 +95,7 @@ def respects(problem: Problem, matrix: FloatArray) -> bool:
 
 
 def closure(maps: Iterable[FloatArray], d: int, most: int = 10_000) -> FloatArray:
-    """Group that maps generate, the identity first; the first that makes it too large ends it."""
+    """Group that maps generate, identity first; it ends before a map that makes it too large."""
     group, generators = {_key(np.eye(d)): np.eye(d)}, list[FloatArray]()
     for new in maps:
         if _key(new) in group:
@@ -213,7 +213,7 @@ def permuted(
     rounding: float,
     labels: FloatArray | None = None,
 ) -> tuple[FloatArray, IntArray]:
-    """Maps that take points onto points of equal mass and label, and where they take each."""
+    """Maps that take points onto points of equal mass and label, and their permutations."""
     from scipy.spatial import cKDTree
 
     # Most maps move the mean: no search among many points is needed.
