@@ -1,1 +1,1 @@
-"""The field that a measure creates, and the velocity that it gives: all of the physics."""
+"""Mean field of a measure, and its velocity."""

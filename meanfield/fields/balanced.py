@@ -4,7 +4,7 @@ Few points are summed over pairs. For many, the sums of `sinkhorn.scaling` are s
 
     e^{-c(x)} int e^{x^T S y} w(y) dmu(y),
 
-from the moments of w mu, as a softmax's partition function is from the moments of mu.
+from the moments of w mu, as the partition function of softmax is from those of mu.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from meanfield.engines.sinkhorn import (
 from meanfield.spaces.manifold import Manifold
 
 MOST_PAIRS = 2_048
-"""Points up to which all pairs are kept, 32 MiB, 3 ms a sweep."""
+"""Most points whose pairs are all stored: 32 MiB, 3 ms a sweep."""
 
-# Degree of Newton's matrix, of beta^{1/2}, by dimension; rows above which it is too large.
+# Degree of Newton's matrix over beta^{1/2}, by dimension; most rows that it may have.
 _REACH = {1: 3.0, 2: 2.0}
 _MOST_ROWS = 256
-# How many more points or nodes than rows there are where it takes less time than sweeps, or pairs.
+# Newton's method is faster than sweeps or pairs with this many points or nodes for each row.
 _MORE = 5
 # Error of a series whose largest value is the mass.
 _ROUNDING = 16 * EPS
@@ -71,7 +71,7 @@ def point_scaling(
         EPS,
     )
     if len(x) <= MOST_PAIRS:
-        # Pairs sum positive terms: series are taken where they are as accurate.
+        # Pairs sum positive terms. Series must be as accurate.
         if len(x) > FEW and _has_newton(space, score, len(x)):
             found = _newton(space, score, sums, rows())
             if found is not None and found.residual <= RESIDUAL:
@@ -93,7 +93,7 @@ def density_scaling(
     """
     sides = [rows()] if is_positive(score) else [rows(), columns()]
     degree = max(space.degree_of(density), *(side.degree for side in sides))
-    # The series of a scale that is not constant reach further in x than they need moments.
+    # With a scale c(x) that varies, series have more degrees in x than in the moments.
     partitions = [side.partition(space.resize(density, side.degree)) for side in sides]
     degree = max(degree, *map(space.degree_of, partitions))
     grid = space.grid(degree)
@@ -116,7 +116,7 @@ class _Sums(NamedTuple):
     masses: FloatArray
     moments: Callable[[FloatArray, int], ModalArray]  # of weights (n,), up to a degree
     values: Callable[[ModalArray], FloatArray]  # of a series, (n,)
-    rounding: float  # of Newton's sums: where there are tokens all of it is left to be seen
+    rounding: float  # of Newton's sums
 
 
 def _by_series(
@@ -164,8 +164,8 @@ def _has_newton(space: Manifold, score: FloatArray, points: int) -> bool:
 
 
 def _newton_degree(space: Manifold, score: FloatArray) -> int:
-    """Degree up to which Newton's matrix has a kernel: the rest is e^{-reach^2 / 2} of it."""
-    # The largest eigenvalue, at most.
+    """Degree of Newton's matrix: higher degrees are e^{-reach^2 / 2} of the kernel."""
+    # A bound of the largest eigenvalue.
     sharpness = float(np.abs(score).sum(axis=0).max())
     return 2 + math.ceil(_REACH[space.dimension] * math.sqrt(sharpness))
 
@@ -177,7 +177,7 @@ class _NewtonMatrix:
         self.degree = low = min(_newton_degree(space, score), side.degree)
         # Exact for products of q, up to degree 2 l, with two fields up to l.
         self.grid = space.grid(math.ceil(4 * low / 3))
-        # The real numbers up to degree l, among all as pairs.
+        # Places of the real numbers up to degree l among all pairs.
         count, orders = (coordinates(space.dimension, l).orders for l in (side.degree, low))
         places = space.resize(np.arange(len(count)) + 0j, low).real.astype(np.intp)
         has_imaginary = orders > 0
@@ -189,7 +189,7 @@ class _NewtonMatrix:
             coefficients = unit.view(np.complex128)
             fields.append(self.grid.to_nodal(space.resize(coefficients, low)))
             images.append(self.grid.to_nodal(space.resize(side.partition(coefficients), low)))
-        # Those of positive order stand for negative ones, too.
+        # Coefficients of positive order also stand for negative ones.
         self.images = (self.grid.weights[:, None] * np.array(images).T).astype(np.float32)
         twice = np.concatenate([1.0 + has_imaginary, np.full(has_imaginary.sum(), 2.0)])
         self.fields = (np.array(fields) / twice[:, None]).astype(np.float32)
@@ -197,7 +197,7 @@ class _NewtonMatrix:
     def solver(self, q: ModalArray) -> Callable[[ModalArray], ModalArray]:
         """Map from r to z with the moments of q up to degree 2 l; above l, z = r.
 
-        Single floats are enough for steps.
+        Single precision is enough for steps.
         """
         from scipy.linalg.lapack import sgetrf, sgetrs
 

@@ -5,10 +5,10 @@
 with Z_i = sum_j w_ij m_j e^{x_i^T S_h x_j} under softmax and Z_i = e^s sum_j w_ij m_j without
 normalisation. Without a mask w_ij = 1. Nothing is projected, and points need no unit length.
 
-Blocks of rows that fit the cache: scores by one product, exponentials in place, averages by
-another. Exponents are at most 0 in units of their row wherever they might leave the range of
-doubles, so any score is safe. Blocks depend on shapes only, and a replica on no other: results do
-not depend on the number of threads, nor on what is computed beside them, to the bit.
+Blocks of rows fit the cache: one product gives scores, exponentials are in place, another product
+averages. Where exponents might leave the range of doubles, the largest of each row is subtracted:
+any score is safe. Blocks depend on shapes only, so results do not depend on the number of threads,
+nor on other replicas, to the bit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Weighing: TypeAlias = Sequence[HeadMatrices] | Callable[[FloatArray], FloatArray
 """Heads, or a function a(<x, y>) in the place of exponentials, with V = 1."""
 
 
-# Fewer rows would pack the other factor of products again for too little work.
+# With fewer rows, products would pack their other factor again for too little work.
 _LEAST_ROWS = 128
 # e^{+-300}, times any sum of them and any mass, is far inside the range of doubles.
 _SAFE = 300.0
@@ -69,17 +69,16 @@ def attention_output(
     - rate: positive, of "alibi" only.
     - log_sink: under softmax of heads, e^{log_sink} sum_j w_kj m_j is added to Z_k.
 
-    Returns (ndarray, of the shape of x): not projected. A token that sees no mass gets 0.
-    ValueError if a shape or a name is wrong, or a rate is missing or superfluous. If Sinkhorn's
-    weights are combined with replicas, a mask or a function. NotBalanced if Sinkhorn's weights are
-    not found.
+    Returns (ndarray, of the shape of x): not projected. A token that attends to no mass gets 0.
+    ValueError if a shape, a name or a rate is wrong, or Sinkhorn's weights are combined with
+    replicas, a mask or a function. NotBalanced if Sinkhorn's weights are not found.
 
     Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
     arXiv:2312.10794, (2.3). Karagodin, Polyanskiy, Rigollet, Clustering in causal attention
     masking, arXiv:2411.04990, (CSA). Press, Smith, Lewis, Train short, test long,
     arXiv:2108.12409 (ALiBi).
 
-    Of two orthogonal tokens the first sees itself only:
+    Two orthogonal tokens, of which the first attends to itself only:
 
     >>> x = np.eye(2)
     >>> head = HeadMatrices(score=np.log(3.0) * np.eye(2), value=np.eye(2))
@@ -153,23 +152,23 @@ def attention_matrices(
 
 
 def of_cosines(attention: Callable[[FloatArray], FloatArray]) -> Weighing:
-    """Function a(s) of scores of unit vectors, which rounding may take beyond [-1, 1]."""
+    """Function a(s) with s clipped to [-1, 1], which rounding of scores may exceed."""
     return lambda s: attention(np.clip(s, -1.0, 1.0))
 
 
 def tangential(x: FloatArray, output: FloatArray) -> FloatArray:
-    """P_x A of tokens (R, n, d) on the unit sphere, A - <x, A> x, in the place of A."""
+    """P_x A = A - <x, A> x of tokens (R, n, d) on the unit sphere, in place."""
     output -= np.einsum("rnd,rnd->rn", x, output)[..., None] * x
     return output
 
 
 def unit_vectors(x: FloatArray) -> FloatArray:
-    """Vectors (..., d) over their lengths."""
+    """Vectors (..., d) divided by their lengths."""
     return np.asarray(x / np.sqrt(np.einsum("...d,...d->...", x, x))[..., None])
 
 
 def replicas_at_once(n: int, d: int) -> int:
-    """How many replicas of n tokens in R^d stay in cache together.
+    """Number of replicas of n tokens in R^d that fit the cache together.
 
     >>> replicas_at_once(32, 8), replicas_at_once(4096, 128)
     (146, 1)
@@ -215,7 +214,7 @@ def attention_entropies(
     >>> attention_entropies(np.eye(2), [head]).round(6)
     array([[0.693147, 0.693147]])
     """
-    # Sums of rows cancel but for normalised ones.
+    # Rows are divided by their sums, so weights without normalisation may be those of softmax.
     how: Normalization = "softmax" if normalization == "none" else normalization
     plan = _planned(x, heads, masses, how, 0.0, mask, rate)
     rows_of_heads = np.zeros((len(plan.heads), len(x)))
@@ -273,18 +272,16 @@ class _Plan:
 
     @property
     def rows(self) -> int:
-        """Rows of a block."""
         n = self.shape[1]
         return min(n, max(_LEAST_ROWS, PAIRS_AT_ONCE // n))
 
     @property
     def chunks(self) -> int:
-        """How many there are."""
         count, n, _ = self.shape
         return -(-count // self.replicas) * -(-n // self.rows)
 
     def chunk(self, number: int) -> tuple[slice, slice, int]:
-        """Replicas and rows of a chunk, and how many columns its tokens see."""
+        """Replicas and rows of a chunk, and the number of tokens that these attend to."""
         n = self.shape[1]
         batch, block = divmod(number, -(-n // self.rows))
         rows = slice(block * self.rows, min(n, (block + 1) * self.rows))
@@ -298,7 +295,7 @@ class _Plan:
         x = self.x[part]
         asking, sources = x[:, rows], x[:, :columns]
         masses = head.masses[part if len(head.masses) > 1 else slice(None), :columns]
-        # A new array also for numbers: NumPy would take x x^T for a case of BLAS that is slower.
+        # A new array also for numbers: for x x^T itself NumPy calls a slower routine of BLAS.
         if head.turned is not None:
             z, sources = head.turned[0][part, rows], head.turned[1][part, :columns]
         elif isinstance(head.score, float):
@@ -343,19 +340,19 @@ class _Plan:
         norms = [np.sqrt(np.einsum("rnd,rnd->rn", e, e).max(axis=1)) for e in (z, sources)]
         reach = norms[0] * norms[1] + rate * sources.shape[1]
         shifts = np.zeros(block.shape[:2])
-        # Written this way round for numbers that are not finite.
+        # True also for NaN.
         unsafe = ~(reach < _SAFE)
         if unsafe.any():
             shifts[unsafe] = np.nan
             block_kernels.largest(block, masses, first, rate, causal, shifts)
         block_kernels.exponentials(block, shifts, masses, first, rate, causal)
         if unsafe.any() and not masses.all():
-            # Exponents of tokens without mass are of any size, and infinity times 0 no number.
+            # Exponentials of tokens without mass may be infinite, and infinity times 0 is NaN.
             np.copyto(block, 0.0, where=masses[:, None] == 0.0)
         return shifts
 
     def _biased(self, masses: FloatArray, block: FloatArray, rows: slice) -> FloatArray:
-        """The same with a bias of pairs, which may hide what scores most."""
+        """`_exponentials` with a bias of pairs, which may hide the largest scores."""
         block += self.pairs.logarithms(rows, block.shape[-1])
         if not masses.all():
             np.copyto(block, -np.inf, where=masses[:, None] == 0.0)
@@ -369,7 +366,7 @@ class _Plan:
     def _row_sums(
         self, rows: slice, columns: int, masses: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Masses that tokens see, times weights of pairs, and exponents taken out of them."""
+        """Sums over each row of mass times pair weights, and the exponents taken out of them."""
         logs = self.pairs.logarithms(rows, columns)
         taken = logs.max(axis=1)
         return (np.exp(logs - taken[:, None]) * masses[:, None]).sum(axis=-1), taken
@@ -439,11 +436,11 @@ def _named(mask: MaskName, rate: float) -> PairWeights:
 
 
 def _part(matrices: FloatArray, part: slice) -> FloatArray:
-    """Those of some replicas, or the one that all have."""
+    """Matrices of some replicas, or the one matrix of all."""
     return matrices if matrices.ndim == 2 else matrices[part]
 
 
 def _shortened(matrix: FloatArray) -> FloatArray | float:
-    """The number c of a matrix c 1, which needs no product; others as they are."""
+    """The number c for a matrix c 1, which needs no product; other matrices unchanged."""
     number = multiple_of_identity(matrix) if matrix.ndim == 2 else None
     return np.ascontiguousarray(matrix, dtype=np.float64) if number is None else number

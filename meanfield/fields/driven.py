@@ -1,9 +1,9 @@
-"""Fixed fields beside the one that a measure creates: v = v[mu] + P_x u, u as `terms` says.
+"""Fixed fields u of `terms`, added to the field of a measure: v = v[mu] + P_x u.
 
-`DrivenInteraction` stands where an interaction does, so that what carries measures need not know
-of terms. A density is moved by -div(f v[mu]), as engines have it, and by -div(f P_x u), products at
-the nodes of a grid: u is the same at all times, and its values there are found once. An activation
-with a corner (relu) has no last degree: the tail, which sees v, tells if a density resolves it.
+`DrivenInteraction` has the methods of an interaction, so carriers need not know of terms. Engines
+compute -div(f v[mu]) of a density; -div(f P_x u) is a product at the nodes of a grid. A constant u
+has its nodal values computed once. An activation with a corner (relu) has no last degree: the tail,
+which includes v, shows whether a density resolves it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FixedField:
     def seeing(
         self, points: FloatArray, masses: FloatArray | None, labels: FloatArray | None = None
     ) -> FixedField:
-        """The same, with terms of the user's own in the measure of weighted, labelled points."""
+        """Same field, whose own terms of the user get the measure of weighted, labelled points."""
         if not sees(self.terms):
             return self
         if masses is None:
@@ -42,7 +42,7 @@ class FixedField:
         )
 
     def seeing_density(self, density: ModalArray, grid: Grid) -> FixedField:
-        """The same in a density, as the nodes of a grid."""
+        """As `seeing`, for a density at the nodes of a grid."""
         if not sees(self.terms):
             return self
         return self.seeing(grid.points, grid.weights * grid.to_nodal(density))
@@ -61,7 +61,7 @@ class FixedField:
         return velocity, total_divergence(self.terms, x, dimension)
 
     def on_nodes(self, grid: Grid) -> FloatArray:
-        """P_x u at the nodes of a grid, made once for each degree, but in a measure; read-only."""
+        """P_x u at the nodes; cached and read-only unless it depends on the measure."""
         if any(isinstance(term, BoundTerm) for term in self.terms):
             return _nodal(self, grid)
         return _on_nodes(self, grid.max_degree)
@@ -83,29 +83,25 @@ def _nodal(fixed: FixedField, grid: Grid) -> FloatArray:
 class DrivenField:
     """Field of a measure and fixed fields together."""
 
-    own: MeanField | HeadsField  # what the measure creates
+    own: MeanField | HeadsField
     fixed: FixedField
 
     @property
     def manifold(self) -> Manifold:
-        """Where it lives."""
         return self.own.manifold
 
     @property
     def partitions(self) -> tuple[ModalArray, ...]:
-        """Coefficients of what attention is divided by."""
         return self.own.partitions
 
     def velocity(self, points: FloatArray) -> FloatArray:
-        """Velocity at scattered points."""
         return self.own.velocity(points) + self.fixed.velocity(points)
 
     def on_nodes(self, grid: Grid) -> tuple[FloatArray, None]:
-        """Velocity at the nodes of a grid; it is no gradient over Z."""
+        """Velocity at the nodes of a grid; no Z, for it is no gradient over Z."""
         return self.own.on_nodes(grid)[0] + self.fixed.on_nodes(grid), None
 
     def velocity_and_divergence(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Velocity at scattered points, and its divergence there, shape (n,)."""
         velocity, divergence = self.own.velocity_and_divergence(points)
         fixed, fixed_divergence = self.fixed.velocity_and_divergence(points)
         return velocity + fixed, divergence + fixed_divergence
@@ -113,24 +109,21 @@ class DrivenField:
 
 @dataclass(frozen=True, eq=False)
 class DrivenInteraction:
-    """Map from measures to their field and fixed ones."""
+    """Map from measures to their field plus fixed fields."""
 
-    own: Interaction | HeadsInteraction  # what measures do
+    own: Interaction | HeadsInteraction
     fixed: FixedField
 
     @property
     def manifold(self) -> Manifold:
-        """Where it lives."""
         return self.own.manifold
 
     @property
     def attention(self) -> Interaction | HeadsInteraction:
-        """Attention's part."""
         return self.own
 
     @property
     def degree(self) -> int:
-        """Degree of the relevant moments."""
         return self.own.degree
 
     @property
@@ -144,15 +137,12 @@ class DrivenInteraction:
         return self.own.rounding + 1e-15 * largest
 
     def field(self, moments: ModalArray) -> DrivenField:
-        """Field of a measure with these moments."""
         return DrivenField(self.own.field(moments), self._in_density(moments))
 
     def of_density(self, density: ModalArray) -> DrivenField:
-        """Field of a density."""
         return DrivenField(self.own.of_density(density), self._in_density(density))
 
     def of_points(self, points: FloatArray, weights: FloatArray | None) -> DrivenField:
-        """Field of weighted points; weights None means equal."""
         return DrivenField(self.own.of_points(points, weights), self.fixed.seeing(points, weights))
 
     def _in_density(self, density: ModalArray) -> FixedField:
@@ -164,15 +154,15 @@ class DrivenInteraction:
     def transport(self, max_degree: int) -> Transport:
         """Transport of densities of a degree: -div(f v[f]) - div(f P_x u).
 
-        Of the second all of f is moved, also where that by a kernel leaves its mean out.
+        The second term moves all of f, even where the first leaves out its mean.
         """
         own = self.own.transport(max_degree)
         grid = self.manifold.grid(max_degree)
-        # A field that depends on the density changes with it.
+        # None if the field depends on the density.
         constant = None if sees(self.fixed.terms) else self.fixed.on_nodes(grid)
 
         def transport(density: ModalArray, perturbation: bool) -> ModalArray:
-            # What is not finite stays so, and the stepper rejects the step.
+            # Values that are not finite stay so, and the stepper rejects the step.
             with np.errstate(all="ignore"):
                 fixed = constant
                 if fixed is None:

@@ -1,8 +1,8 @@
-"""Fast ways to what `mean_field` defines, one row a manifold: a matter of speed only.
+"""Fast engines for the definitions of `mean_field`, one row for each manifold.
 
-    transport       density -> -div(f v), the field being its own
+    transport       density -> -div(f v) in its own field
     velocity        tokens -> grad Phi / Z at themselves, without moments in between
-    pair_velocity   the same summed over pairs: the oracle, and the way for few tokens
+    pair_velocity   the same summed over pairs: the oracle, and faster for few tokens
 
 Tests compare each with the definition; `docs/numerics.md` says where one is faster than another.
 """
@@ -29,8 +29,8 @@ def velocity(
 ) -> FloatArray:
     """Velocity grad Phi / Z of weighted points in their own field; weights None means equal.
 
-    Without moments in between where that is faster: on the circle the same to the bit, on the
-    sphere within rounding.
+    Without moments in between where that is faster: equal to the bit on the circle, and to
+    rounding on the sphere.
     """
     space = interaction.manifold
     direct = row(space).own_velocity(interaction, points, weights)
@@ -40,7 +40,7 @@ def velocity(
 
 
 def direct_sum_limit(space: Manifold, degree: int) -> int:
-    """How many points sums over pairs move faster than moments up to a degree do.
+    """Number of points below which sums over pairs are faster than moments up to a degree.
 
     >>> import meanfield as mf
     >>> direct_sum_limit(mf.Circle(), 27), direct_sum_limit(mf.Sphere(), 27)
@@ -68,12 +68,12 @@ def pair_velocity(
 
 
 class Engines(Protocol):
-    """Row of a manifold: a module of functions with these names, or an object."""
+    """Row of a manifold: a module or an object with these functions."""
 
     def transport(self, interaction: Interaction, max_degree: int) -> Transport:
         """Transport -div(f grad Phi / Z), Phi_l = w_l f_l, Z_l = a_l f_l, of a kernel.
 
-        Where Z = 1, f without its mean is what moves if `perturbation` is true.
+        Where Z = 1, only f without its mean moves if `perturbation` is true.
         """
 
     def heads_transport(self, interaction: HeadsInteraction, max_degree: int) -> Transport:
@@ -82,10 +82,7 @@ class Engines(Protocol):
     def head_table(
         self, head: HeadMatrices, normalized: bool, log_scale: float, sink: float
     ) -> HeadTable:
-        """Table of a head; c(x) is as `row_scale` says if it is normalised, else log_scale.
-
-        Beside a sink, a number, c(x) is log_scale.
-        """
+        """Table of a head; c(x) is `row_scale` if normalised without sink, else log_scale."""
 
     def heads_velocity(self, fields: Sequence[HeadField], points: FloatArray) -> FloatArray:
         """Sum over heads of their quotients, tangential, at scattered points."""
@@ -93,7 +90,7 @@ class Engines(Protocol):
     def far_velocity(
         self, heads: Sequence[HeadMatrices], masses: Sequence[FloatArray], points: FloatArray
     ) -> FloatArray | None:
-        """Velocity of many weighted points whatever Z is, masses one array a head; or None."""
+        """Velocity of many weighted points for any Z, masses one array a head; or None."""
 
     def own_velocity(
         self, interaction: Interaction, points: FloatArray, weights: FloatArray | None

@@ -3,7 +3,7 @@
     <g>(x) = int g e^{<z, y>} dmu(y) / G(x),    z = S^T x,    v = P_x V <y>
     div v = tr(P_x V C S^T) - (d - 1) <x, V <y>>,    C = <y y^T> - <y><y>^T
 
-Relative accuracy of every mean whatever G is, at n^2 exponentials. Without normalisation the means
+Every mean has relative accuracy for any G, at n^2 exponentials. Without normalisation the means
 become integrals in the unit e^{s}, and C the integral of y y^T.
 """
 
@@ -39,8 +39,8 @@ def tilted(
 ) -> Tilted:
     """Means over points y (m, d) with masses (m,), tilted by e^{<z, y>}, z (n, d).
 
-    Masses may be negative, as at interpolation nodes. A sink adds e^{log_sink} to G: its value 0
-    takes part in the means.
+    Masses may be negative, as at interpolation nodes. A sink adds e^{log_sink} to G, and nothing to
+    the numerators of means.
 
     >>> seen = tilted(np.array([[5.0, 0.0]]), np.array([[1.0, 0.0], [-1.0, 0.0]]), np.ones(2))
     >>> seen.mean.round(6), float(np.tanh(5.0).round(6))

@@ -24,7 +24,7 @@ class HeadField(NamedTuple):
 
 
 def together(space: Manifold, fields: Sequence[HeadField]) -> HeadField:
-    """Heads without normalisation as one: their numerators add up."""
+    """Heads without normalisation as one head, whose numerators are the sums."""
     degree = max(space.degree_of(series) for head in fields for series in head.numerators)
     each = [[space.resize(series, degree) for series in head.numerators] for head in fields]
     return HeadField(tuple(np.sum(each, axis=0)), None)
@@ -39,14 +39,14 @@ class HeadTable(Protocol):
 
     @property
     def sink(self) -> float:
-        """Term that the partition function of `fields` adds to e^{-c} G for each unit of mass."""
+        """Number that the partition function of `fields` adds to e^{-c} G for a unit of mass."""
 
     @property
     def scale(self) -> RowScale:
         """Scale c(x) of the series."""
 
     def fields(self, moments: ModalArray) -> tuple[tuple[ModalArray, ...], ModalArray | None]:
-        """Numerators, and partition function unless nothing is divided."""
+        """Numerators, and partition function; None without normalisation."""
 
     def partition(self, moments: ModalArray) -> ModalArray:
         """Coefficients of e^{-c} G alone."""

@@ -56,7 +56,7 @@ class HeadsField:
 
     @property
     def partitions(self) -> tuple[ModalArray, ...]:
-        """Coefficients of what velocities are divided by."""
+        """Coefficients of the partition functions."""
         return tuple(head.partition for head in self.heads if head.partition is not None)
 
     def velocity(self, points: FloatArray) -> FloatArray:
@@ -109,10 +109,7 @@ class HeadsField:
 
 
 def head_on_nodes(head: HeadField, grid: Grid) -> tuple[FloatArray, FloatArray | None]:
-    """A head's quotients at the nodes, before projection, and Z there, floored.
-
-    Quotients are bounded by what values allow; see `HeadsField.on_nodes`.
-    """
+    """A head's quotients at the nodes before projection, and Z, floored: `HeadsField.on_nodes`."""
     quotients = np.array([grid.to_nodal(field) for field in head.numerators])
     if head.partition is None:
         return quotients, None
@@ -154,7 +151,6 @@ class HeadsInteraction:
 
     @property
     def attention(self) -> HeadsInteraction:
-        """Attention's part: all of it."""
         return self
 
     @property
@@ -164,32 +160,30 @@ class HeadsInteraction:
 
     @property
     def log_sink(self) -> float:
-        """Logarithm of what a sink adds to Z."""
+        """Logarithm of the term that a sink adds to Z."""
         return self.log_scale + math.log(self.sink) if self.sink else -math.inf
 
     @cached_property
     def tables(self) -> tuple[HeadTable, ...]:
-        """Tables of all heads, made when they are first used."""
         common = self.normalized, self.log_scale, self.sink
         return tuple(head_table(self.manifold, head, *common) for head in self.heads)
 
     @cached_property
     def degree(self) -> int:
-        """Degree of the relevant moments."""
         return max(head.degree for head in self.heads)
 
     @cached_property
     def largest(self) -> tuple[float, ...]:
-        """Largest speed that normalised weights of a head give: |V|_2."""
+        """Largest speed |V|_2 of each head with normalised weights."""
         return tuple(float(np.linalg.norm(head.value, 2)) for head in self.heads)
 
     @property
     def rounding(self) -> float:
-        """Speed that rounding may leave where P_x V m vanishes: of sum_h |V_h|_2."""
+        """Speed that rounding may leave where P_x V m vanishes, relative to sum_h |V_h|_2."""
         return _ROUNDING * sum(self.largest)
 
     def field(self, moments: ModalArray | Sequence[ModalArray]) -> HeadsField:
-        """Field of a measure with these moments; of one measure a head, if they are several."""
+        """Field of a measure with these moments; a sequence has moments for each head."""
         fields = self._fields(moments)
         if not self.normalized and len(fields) > 1:
             fields = [together(self.manifold, fields)]
@@ -203,7 +197,6 @@ class HeadsInteraction:
         ]
 
     def of_density(self, density: ModalArray) -> HeadsField:
-        """Field of a density."""
         if self.normalization == "sinkhorn":
             return self.field(self.balanced_moments(density))
         return self.field(density)
@@ -222,31 +215,28 @@ class HeadsInteraction:
         return self.field(moments(weights))
 
     def nodal_velocities(self, densities: ModalArray, grid: Grid) -> FloatArray:
-        """Velocities of densities, one a row, at the nodes of a grid."""
         return np.array([self.of_density(each).on_nodes(grid)[0] for each in densities])
 
     def nodal_by_head(
         self, density: ModalArray, grid: Grid
     ) -> list[tuple[FloatArray, FloatArray | None]]:
-        """Velocity that each head gives, and its Z, at the nodes of a grid."""
+        """Velocity and Z of each head at the nodes of a grid."""
         nodal = (head_on_nodes(field, grid) for field in self._fields(density))
         return [(grid.project(output), below) for output, below in nodal]
 
     def relevant(self, densities: ModalArray) -> ModalArray:
-        """The degrees of densities that the field depends on: all for doubly stochastic weights."""
+        """Coefficients that the field depends on: all of them for doubly stochastic weights."""
         if self.normalization == "sinkhorn":
             return densities
         degree = min(self.degree, self.manifold.degree_of(densities))
         return self.manifold.resize(densities, degree)
 
     def transport(self, max_degree: int) -> Transport:
-        """Transport -div(f v[f]) of densities of a degree."""
         return engines.row(self.manifold).heads_transport(self, max_degree)
 
     def pair_velocity(
         self, points: FloatArray, weights: FloatArray | None, targets: FloatArray | None = None
     ) -> FloatArray:
-        """Velocity at weighted points, or at targets, in their field, summed over pairs."""
         if not self.manifold.has_series and targets is None:
             x = self.manifold.vectors(points)
             return self.manifold.project(points, self.output(x, weights))
@@ -256,10 +246,7 @@ class HeadsInteraction:
         )
 
     def output(self, x: FloatArray, weights: FloatArray | None) -> FloatArray:
-        """Attention output A at weighted vectors x (n, d), not projected: v = P_x A.
-
-        Summed over pairs, with the mask if there is one.
-        """
+        """Attention output A at weighted vectors x (n, d), over pairs with the mask: v = P_x A."""
         return attention_output(
             x,
             self.heads,
@@ -271,7 +258,7 @@ class HeadsInteraction:
         )
 
     def far_velocity(self, points: FloatArray, weights: FloatArray | None) -> FloatArray | None:
-        """Velocity of many weighted points in their own field, whatever Z is; None if too dear."""
+        """Velocity of many weighted points in their own field, for any Z; None if too costly."""
         if self.sink:
             return self.pair_velocity(points, weights)
         masses = self.masses(points, weights)
@@ -298,7 +285,7 @@ class HeadsInteraction:
         return worst
 
     def masses(self, points: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, ...]:
-        """Masses of points as each head weighs them: times w, doubly stochastic, up to a factor."""
+        """Masses of points for each head; doubly stochastic ones are times w, up to a factor."""
         equal = np.full(len(points), 1.0 / len(points)) if weights is None else weights
         if self.normalization != "sinkhorn":
             return (equal,) * len(self.heads)
@@ -322,7 +309,6 @@ class HeadsInteraction:
         return [self._balanced_moments(head, density) for head in self.heads]
 
     def _balanced_moments(self, head: HeadMatrices, density: ModalArray) -> ModalArray:
-        """Moments of w mu for a density, up to a factor."""
         space, score = self.manifold, head.score
         grid, masses, weighted = density_scaling(
             space, score, density, partial(side, space, score), partial(side, space, score.T)
@@ -335,7 +321,7 @@ class HeadsInteraction:
 
 
 def side(space: Manifold, score: FloatArray) -> Side:
-    """Sums of a kernel e^{x^T S y} as series, as doubly stochastic weights are found from them."""
+    """Sums of a kernel e^{x^T S y} as series, for doubly stochastic weights."""
     return _side(space, np.ascontiguousarray(score, dtype=np.float64).tobytes())
 
 
@@ -360,9 +346,9 @@ def _of_attention(space: Manifold, attention: Attention, log_scale: float) -> He
 
 
 def heads_interaction(problem: Problem) -> HeadsInteraction:
-    """Interaction of the heads of a problem, also of the one that a built-in kernel is.
+    """Interaction of the heads of a problem; a built-in kernel is one head.
 
-    A token that turns what it sees by a right angle, alone with itself:
+    A single token attends to itself, and its head turns by a right angle:
 
     >>> import meanfield as mf
     >>> turning = mf.Attention([mf.Head(value=[[0, -1], [1, 0]])], beta=4.0)

@@ -14,17 +14,17 @@ AnyInteraction = AttentionInteraction | DrivenInteraction
 """Map from measures to fields: `of_density`, `of_points`."""
 
 Field = MeanField | HeadsField | DrivenField
-"""What moves points: `velocity`, `velocity_and_divergence`, `on_nodes`, `partitions`."""
+"""Field of a measure: `velocity`, `velocity_and_divergence`, `on_nodes`, `partitions`."""
 
 
 def interaction_of(problem: Problem, degree: int | None = None) -> AnyInteraction:
-    """Mean field of a problem's measures; a kernel up to a degree, by default its own."""
+    """Mean field of a problem; that of a kernel up to a degree, by default its own."""
     own = attended(problem, degree)
     return DrivenInteraction(own, fixed_field(problem)) if problem.terms else own
 
 
 def fixed_field(problem: Problem) -> FixedField:
-    """Sum of the fields that move tokens beside attention."""
+    """Sum of the fixed fields of a problem."""
     return FixedField(problem.manifold, problem.terms)
 
 

@@ -1,4 +1,4 @@
-"""Velocities of labelled measures: each label moves in the field of what it sees.
+"""Velocities of labelled measures: each label moves in the field of the measure it attends to.
 
     d_t f_i = -div(f_i v[nu_i]) - omega_i d f_i / d theta,    nu_i = sum_j C_ij mu_j    (`labels`)
 
@@ -68,11 +68,10 @@ class LabelledField:
     def velocities(self, parts: ModalArray, time: float = 0.0) -> FloatArray:
         """Velocities at the nodes in the fields that densities create together.
 
-        parts (M, ...): coefficients of the density of each label; time: how long labels have
-        turned.
+        parts (M, ...): coefficients of the density of each label; time: how long labels turned.
 
-        Returns (M, ..., n): of one row where all labels see the same; natural frequencies are not
-        in it.
+        Returns (M, ..., n), or one row if all labels attend to the same measure; without natural
+        frequencies.
         """
         velocity = self.attention.velocities(parts, time, self.grid)
         return velocity if self._fixed is None else velocity + self._fixed
@@ -87,7 +86,7 @@ class LabelledField:
         return self.grid.divergence(values * velocities, max_degree)
 
     def partition_error(self, parts: ModalArray, time: float = 0.0) -> float:
-        """Mean relative error of velocities by the rounding of Z, of the label that has most."""
+        """Mean relative error of velocities by the rounding of Z, for the worst label."""
         if not partition_cancels(self.problem.unlabelled):
             return 0.0
         worst, fields = 0.0, self.attention.fields(parts, time)
@@ -98,14 +97,13 @@ class LabelledField:
         return worst
 
     def label_error(self, moments: ModalArray) -> float:
-        """Largest estimated error of integrals over labels, of moments and of what C averages."""
+        """Largest estimated error of integrals over labels: of moments, and of averages by C."""
         of_moments = self.problem.manifold.sizes_by_degree(self.labels.error(moments))
         of_phases = np.abs(self.labels.error(self.attention.phased(moments)))
         return max(float(of_moments.max()), float(of_phases.max(initial=0.0)))
 
     @cached_property
     def _fixed(self) -> FloatArray | None:
-        """Velocities of fixed fields at the nodes."""
         return fixed_field(self.problem).on_nodes(self.grid) if self.problem.terms else None
 
 

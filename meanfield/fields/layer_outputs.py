@@ -19,7 +19,7 @@ from meanfield.terms.fixed import total_field
 class LayerOutputs:
     """Outputs of the layers of a problem at weighted tokens, attention summed over pairs.
 
-    Two opposite tokens that see themselves first, and a layer after which they are as long as 1:
+    Opposite tokens attend almost only to themselves, so a layer of step 1 adds 1 to their length:
 
     >>> import meanfield as mf
     >>> layers = mf.Layers(step=1.0, placement="pre", radius=2.0)
@@ -34,11 +34,10 @@ class LayerOutputs:
 
     @property
     def layers(self) -> Layers:
-        """Layers of the problem."""
         return self.problem.layering
 
     def layer(self, number: float, x: FloatArray) -> FloatArray:
-        """Tokens (n, d) after the layer that has so many before it."""
+        """Tokens (n, d) after layer `number`, counted from 0."""
         layers = self.layers
         depth = number * layers.step
         for part, share in self.parts:
@@ -50,7 +49,7 @@ class LayerOutputs:
         return x
 
     def rate(self, depth: float, x: FloatArray, *, late: bool = False) -> FloatArray:
-        """Flow x' (n, d) that the layers tend to; "mix" has turned if `late`."""
+        """Limit x' (n, d) of layers of small steps; "mix" has turned if `late`."""
         directions = self._directions(x)
         each = {part: self.output(part, directions) for part, _ in self.parts}
         if self.problem.manifold.is_sphere:

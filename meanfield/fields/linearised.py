@@ -1,4 +1,4 @@
-"""The flow linearised about a density: its derivative, the adjoint of that, and its second order.
+"""The flow linearised about a density: derivative, adjoint and second derivative.
 
 Head h has the velocity v_h = N_h / Z_h. N_h and Z_h are linear in the measure, and Z = 1 without
 normalisation. A perturbation g of a density f changes v_h by
@@ -33,7 +33,7 @@ from meanfield.fields.interactions import AnyInteraction
 from meanfield.fields.mean_field import Interaction
 from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
 
-# Bytes of the tables of all heads at the nodes.
+# Most bytes of the tables of all heads at the nodes.
 _MEMORY = 2e9
 
 
@@ -44,7 +44,7 @@ class Response(Protocol):
         """Nodal vectors N[g], one row for each."""
 
     def partition(self, perturbations: ModalArray) -> FloatArray | None:
-        """Nodal values Z[g]; None where nothing is divided."""
+        """Nodal values Z[g]; None without normalisation."""
 
     def adjoint(self, vectors: FloatArray, values: FloatArray | None) -> ModalArray:
         """Coefficients of the field r with int r g = int <vectors, N[g]> + int values Z[g]."""
@@ -58,21 +58,18 @@ class KernelResponse:
     grid: Grid
 
     def numerator(self, perturbations: ModalArray) -> FloatArray:
-        """Nodal vectors N[g], one row for each."""
         potential = self.interaction.manifold.convolve(
             self.interaction.potential_multipliers, perturbations
         )
         return self.grid.gradient(potential)
 
     def partition(self, perturbations: ModalArray) -> FloatArray | None:
-        """Nodal values Z[g]; None where nothing is divided."""
         multipliers = self.interaction.attention_multipliers
         if multipliers is None:
             return None
         return self.grid.to_nodal(self.interaction.manifold.convolve(multipliers, perturbations))
 
     def adjoint(self, vectors: FloatArray, values: FloatArray | None) -> ModalArray:
-        """Coefficients of the field r with int r g = int <vectors, N[g]> + int values Z[g]."""
         space, multipliers = self.interaction.manifold, self.interaction.attention_multipliers
         degree = min(self.interaction.degree, self.grid.max_degree)
         coefficients = -space.convolve(
@@ -85,29 +82,26 @@ class KernelResponse:
 
 @dataclass(frozen=True, eq=False)
 class HeadResponse:
-    """A head with matrices: its series of every real coordinate that is felt, at the nodes."""
+    """A head with matrices: nodal values of its series for every real coordinate of g."""
 
     manifold: Manifold
     grid: Grid
-    interaction: Coordinates  # of the perturbations that are felt
+    interaction: Coordinates  # of g, up to the degree of the head
     vectors: (
         FloatArray  # (interaction.size, dimension, n): components of N; on the circle there is one
     )
     values: FloatArray | None  # (interaction.size, n): Z
 
     def numerator(self, perturbations: ModalArray) -> FloatArray:
-        """Nodal vectors N[g], one row for each."""
         fields = np.tensordot(self._interaction_at(perturbations), self.vectors, axes=(-1, 0))
         return fields[..., 0, :] if self.vectors.shape[1] == 1 else fields
 
     def partition(self, perturbations: ModalArray) -> FloatArray | None:
-        """Nodal values Z[g]; None where nothing is divided."""
         if self.values is None:
             return None
         return np.asarray(self._interaction_at(perturbations) @ self.values)
 
     def adjoint(self, vectors: FloatArray, values: FloatArray | None) -> ModalArray:
-        """Coefficients of the field r with int r g = int <vectors, N[g]> + int values Z[g]."""
         rows = self.vectors.reshape(len(self.vectors), -1)
         weighted = self.grid.weights * vectors
         coefficients = (
@@ -171,9 +165,7 @@ def _head_response(space: Manifold, table: HeadTable, grid: Grid) -> HeadRespons
 class LinearisedFlow:
     """F, F', its adjoint and F'' at one density; see the module.
 
-    Examples
-    --------
-    About uniform modes grow at their own rates:
+    About the uniform density, modes grow at their growth rates:
 
     >>> import meanfield as mf
     >>> from meanfield.fields.interactions import interaction_of
@@ -186,7 +178,7 @@ class LinearisedFlow:
     array([0.      , 0.178677, 0.514117, 0.682678])
     """
 
-    interaction: AnyInteraction  # what measures feel
+    interaction: AnyInteraction
     grid: Grid  # of the degree of perturbations
     density: ModalArray  # coefficients of f, of any degree up to the grid's
     diffusivity: float = 0.0
@@ -202,12 +194,12 @@ class LinearisedFlow:
 
     @cached_property
     def by_head(self) -> list[tuple[FloatArray, FloatArray | None]]:
-        """Velocity that each head gives, and its Z, at the nodes."""
+        """Velocity and Z of each head at the nodes."""
         return self.interaction.attention.nodal_by_head(self.density, self.grid)
 
     @cached_property
     def velocity(self) -> FloatArray:
-        """V at the nodes, with that of fixed fields."""
+        """Velocity at the nodes, fixed fields included."""
         total = sum((v for v, _ in self.by_head[1:]), start=self.by_head[0][0])
         fixed = self.interaction.fixed
         if fixed is not None:
@@ -264,7 +256,7 @@ class LinearisedFlow:
     def pulls(self, slopes: FloatArray) -> list[tuple[FloatArray, FloatArray | None]]:
         """Vectors p and values r of each head: int psi F changes by int <p, N'> + int r Z'.
 
-        p = f grad psi / Z,    r = -<v, p>,    None where nothing is divided
+        p = f grad psi / Z,    r = -<v, p>,    None without normalisation
         """
         pairs: list[tuple[FloatArray, FloatArray | None]] = []
         for share, (velocity, below) in zip(self._shares, self.by_head, strict=True):
@@ -275,8 +267,7 @@ class LinearisedFlow:
     def second(self, first: ModalArray, second: ModalArray) -> ModalArray:
         """sum_j F''(f)[g_j, h_j] / 2 over rows g_j and h_j.
 
-        As it stands it is not symmetric: sums over pairs (g_j, h_j) that come from a covariance
-        sum_j g_j(x) h_j(y) are.
+        One term is not symmetric in g and h. The sum is if sum_j g_j(x) h_j(y) is a covariance.
         """
         values = self.grid.to_nodal(first)
         flux: FloatArray | float = 0.0
@@ -289,7 +280,7 @@ class LinearisedFlow:
         return self._minus_divergence(np.asarray(flux))
 
     def spread(self, fields: ModalArray) -> ModalArray:
-        """-div(f grad psi), the adjoint of which is itself: int f <grad phi, grad psi>."""
+        """-div(f grad psi), self-adjoint with the form int f <grad phi, grad psi>."""
         return self._minus_divergence(self.times(self.values, self.grid.gradient(fields)))
 
     def _changes(self, perturbations: ModalArray) -> list[_Change]:

@@ -1,9 +1,9 @@
-"""When the digits of the partition function Z = a * mu are lost.
+"""Loss of digits of the partition function Z = a * mu.
 
 As a series of moments Z has an absolute error of rounding times the sum S of the moduli of its
 terms. Most kernels are largest at s = 1: then Z is as large as the mass nearby, and the error small
-wherever there is any. With a = e^{beta s - |beta|}, beta < 0, a token attends to what is opposite,
-and Z may be e^{-2 |beta|} where all the mass is: `positive_sums` then takes over.
+where there is mass. With a = e^{beta s - |beta|}, beta < 0, tokens attend to the opposite point:
+Z may be e^{-2 |beta|} where all the mass is, and `positive_sums` takes over.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from meanfield.problem import Problem
 from meanfield.spaces import Manifold
 from meanfield.terms.attention import Attention
 
-# Share of S that is noise in Z, with the moments' own: five times what densities were measured to
-# lose at |beta| = 4 to 10 and concentrations 2 to 20.
+# Noise of Z as a share of S, that of moments included: five times the loss measured for densities
+# at |beta| = 4 to 10 and concentrations 2 to 20.
 ROUNDING_SHARE = 1e-15
 # Kernels whose value at s = 1 is a larger share of their largest lose three digits at most.
 _NEAR = 1e-3
 # Under the uniform law Z = a_0, which is small beside a cluster's Z in many dimensions.
 _THIN = 1e-5
-# Degree of a grid on which the score of a token on itself is seen.
+# Degree of the grid of tokens whose own scores are computed.
 _LEAST_GRID_DEGREE = 12
 
 
@@ -43,7 +43,7 @@ def partition_cancels(problem: Problem) -> bool:
     [False, False, True]
     """
     if not problem.manifold.has_series:
-        # Sums over pairs lose none.
+        # Sums over pairs lose no digits.
         return False
     if not problem.flow.normalized:
         return False
@@ -60,16 +60,16 @@ def partition_cancels(problem: Problem) -> bool:
 
 @lru_cache(maxsize=16)
 def _own_score(attention: Attention, space: Manifold) -> float:
-    """Least x^T S x - |S^T x| over tokens x and heads: their own score, below the best there is."""
+    """Least x^T S x - |S^T x| over tokens x and heads: own score minus largest score."""
     x = space.vectors(space.grid(_LEAST_GRID_DEGREE).points)
     scores = [x @ head.score for head in attention.matrices(x.shape[1])]
     return float(min(((z * x).sum(axis=1) - np.sqrt((z * z).sum(axis=1))).min() for z in scores))
 
 
 def relative_errors(field: Field, values: Callable[[ModalArray], FloatArray]) -> FloatArray | float:
-    """Relative error of Z as a series, rounding S / Z, at most 1, where `values` evaluates.
+    """Relative error of Z as a series, rounding S / Z, at most 1, at the points of `values`.
 
-    Velocities are wrong by as much. The largest of all heads; 0 where Z = 1.
+    Velocities have the same error. It is the largest of all heads; 0 where Z = 1.
     """
     worst: FloatArray | float = 0.0
     space = field.manifold
@@ -92,10 +92,10 @@ def partition_error_at(field: Field, points: FloatArray, weights: FloatArray | N
 
 
 def series_noise(space: Manifold, density: ModalArray) -> float:
-    """Rounding that coefficients of an axial density bring to each other, eps |f|; else 0.
+    """Rounding eps |f| of coefficients of an axial density, which transforms mix; else 0.
 
-    Transforms mix all of them. In many dimensions |f|^2 = int f^2 dsigma is large, and so are the
-    highest coefficients, long before the spectrum is full.
+    In many dimensions |f|^2 = int f^2 dsigma is large, and so are the highest coefficients, long
+    before the spectrum is full.
 
     >>> import meanfield as mf
     >>> law = mf.von_mises_fisher(100.0)
@@ -110,7 +110,7 @@ def series_noise(space: Manifold, density: ModalArray) -> float:
 def partition_error_of_density(
     problem: Problem, interaction: AnyInteraction, grid: Grid, density: ModalArray
 ) -> float:
-    """As `partition_error_at`, of a density on its grid; 0 if Z is small nowhere in the mass."""
+    """As `partition_error_at`, of a density on its grid; 0 if Z cannot cancel."""
     if not partition_cancels(problem):
         return 0.0
     field = interaction.of_density(density)

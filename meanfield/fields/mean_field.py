@@ -1,9 +1,8 @@
-"""Moments -> mean field -> velocity: the heart of every model.
+"""Moments -> mean field -> velocity of a kernel.
 
     Phi_l = strength * w_l m_l,     Z_l = a_l m_l,     v = grad Phi / Z
 
-(Z = 1 when the flow is not normalised). A measure enters through its moments up to the
-kernel's degree and through nothing else.
+(Z = 1 when the flow is not normalised). Only moments up to the kernel's degree matter.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
 
 Transport = Callable[[ModalArray, bool], ModalArray]
-"""Function of (density, perturbation): f without its mean is what moves in the second case."""
+"""Function of (density, perturbation): if perturbation and Z = 1, f moves without its mean."""
 
 
 class Symmetric(Protocol):
@@ -51,7 +50,7 @@ class MeanField:
 
     @property
     def partitions(self) -> tuple[ModalArray, ...]:
-        """Coefficients of what velocities are divided by."""
+        """Coefficients of the partition functions."""
         return () if self.partition is None else (self.partition,)
 
     def velocity(self, points: FloatArray) -> FloatArray:
@@ -61,7 +60,7 @@ class MeanField:
     def on_nodes(self, grid: Grid) -> tuple[FloatArray, FloatArray | None]:
         """Velocity grad Phi / Z at the nodes of a grid, and Z there, floored; None where Z = 1.
 
-        Of several fields, one a row of the coefficients, at once.
+        Coefficients may have one row for each of several fields.
         """
         velocity = grid.gradient(self.potential)
         if self.partition is None:
@@ -113,20 +112,18 @@ class Interaction:
     # The number c in a_l = c strength w_l, l > 0: beta / strength for the exponential kernel, 0 for
     # the linear one. None for other kernels, or if the flow is not normalised.
     partition_slope: float | None = None
-    # Power of two that makes the kernel's largest value about 1 (of axial measures its mean) if the
-    # flow is normalised, which does not depend on it: what is rounding of Z is known then. Else 1.
+    # Power of two that brings the kernel's largest value (of axial measures its mean) to about 1,
+    # so that the rounding of Z is known; it cancels in a normalised flow. For other flows 1.
     scale: float = 1.0
 
     fixed: ClassVar[None] = None
 
     @cached_property
     def manifold(self) -> Manifold:
-        """Manifold of the measures."""
         return self.problem.manifold
 
     @property
     def attention(self) -> Interaction:
-        """Attention's part: all of it."""
         return self
 
     @property
@@ -143,7 +140,6 @@ class Interaction:
         return MeanField(self.manifold, potential, partition, self.partition_slope)
 
     def of_density(self, density: ModalArray) -> MeanField:
-        """Mean field of a density."""
         return self.field(density)
 
     def of_points(
@@ -205,7 +201,7 @@ def interaction(problem: Problem, degree: int | None = None) -> Interaction:
     degree = problem.kernel_degree if degree is None else degree
     dimension = problem.manifold.dimension
     potential = flow.strength * kernel.potential_multipliers(dimension, degree)
-    # The constant of the potential moves nothing, and 1/beta of it would only round.
+    # The constant of the potential, 1/beta, moves nothing and would only add rounding.
     potential[0] = 0.0
     attention, scale = None, 1.0
     if flow.normalized:
@@ -213,7 +209,7 @@ def interaction(problem: Problem, degree: int | None = None) -> Interaction:
         if manifold.has_rings:
             # Uniform has Z = a_0, which may be far below that in many dimensions.
             largest = float(kernel.attention_multipliers(dimension, 0)[0])
-        # Beyond 2^1000 of a kernel that nearly underflows, more would overflow.
+        # At most 2^1000: with a kernel that nearly underflows the scale would overflow.
         scale = 2.0 ** min(-round(math.log2(largest)), 1000) if largest > 0 else 1.0
         potential *= scale
         attention = scale * kernel.attention_multipliers(dimension, degree)

@@ -1,11 +1,11 @@
-"""Tokens in an order: each sees those before it and itself, by a causal mask or ALiBi's.
+"""Tokens in an order: each attends to itself and those before it, by a causal mask or ALiBi.
 
     v(x_k) = P_x sum_h V_h sum_{j <= k} e^{-r (k - j)} m_j e^{<z, x_j>} x_j / Z_k,    z = S_h^T x_k
 
 r = 0 for a causal mask, lambda / n for ALiBi on positions k / n (arXiv:2411.04990, (CSA);
-arXiv:2108.12409). Few tokens are summed over pairs. Of many, chunks of tokens see what comes before
-the chunk through its moments, which run along, and each other over pairs: n b exponentials for
-chunks of b, and n evaluations of series.
+arXiv:2108.12409). Few tokens are summed over pairs. Many are cut into chunks of b tokens, which
+attend to earlier tokens through running moments, and to each other over pairs: n b exponentials and
+n evaluations of series.
 """
 
 from __future__ import annotations
@@ -29,10 +29,8 @@ def ordered_velocity(
 ) -> FloatArray:
     """Velocity of tokens in their order.
 
-    Where Z may be lost in the rounding of series (`far`, or masses that differ), and of masks
-    without running sums, over pairs.
-
-    The first token sees itself alone, the second both:
+    Summed over pairs where rounding of series may lose Z (`far`, or masses that differ), and for
+    masks without running sums. Here the first token attends to itself, the second to both:
 
     >>> import meanfield as mf
     >>> from meanfield.fields.heads import heads_interaction
@@ -50,7 +48,7 @@ def ordered_velocity(
     for start in range(0, n, _CHUNK):
         here = points[start : start + _CHUNK]
         back = np.arange(len(here))
-        # Weights of what came before the chunk, and of its own tokens among each other.
+        # Weights of earlier tokens, and of the tokens of the chunk among each other.
         fade = np.exp(-rate * (back + 1.0))
         among = np.tril(np.exp(-rate * np.maximum(back[:, None] - back, 0)))
         each = zip(interaction.tables, interaction.heads, strict=True)
@@ -70,7 +68,7 @@ def _of_head(
     fade: FloatArray,
     among: FloatArray,
 ) -> FloatArray:
-    """Velocity of a chunk by one head: moments of what came before, faded, and pairs within."""
+    """Velocity of a chunk by one head: moments of earlier tokens, faded, and pairs within."""
     x = space.vectors(here)
     z = x @ head.score
     pairs = among * np.exp(z @ x.T - table.scale.at(z)[:, None])

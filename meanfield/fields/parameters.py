@@ -1,10 +1,10 @@
-"""The numbers that a flow is made of, and how int psi F depends on them.
+"""Numerical parameters of a flow, and the derivatives of int psi F with respect to them.
 
 F(f) is -div(f v) + diffusivity Laplacian f with, of a kernel, v = grad Phi / Z, or of heads
 
     v(x) = P_x sum_h V_h m_h(x) / G_h(x),    m_h(x) = int e^{x^T S_h y} y df(y),    G_h without y,
 
-without normalisation m_h e^{-s}. With the pull p = f grad psi / Z on what is divided,
+without normalisation m_h e^{-s}. With the pull p = f grad psi / Z on the numerators,
 
     d/dS_ab int psi F = int x_a (<p, P_x V m_b'> - <v, p> m_b),    m_b' = int e^{x^T S y} y_b y df
     d/dV_ab int psi F = int (p)_a m_b
@@ -110,7 +110,7 @@ def _of_heads(own: HeadsInteraction, flow: LinearisedFlow, slope: FloatArray) ->
     scale = 0.0
     parts = zip(own.tables, flow.pulls(slope), flow.by_head, strict=True)
     for h, (table, (pull, back), (velocity, _)) in enumerate(parts):
-        # What is tilted has a mass of its own, which `Response` leaves out.
+        # y_b f has a mass, which `Response` would leave out.
         series = []
         for each in tilted:
             above, below = table.fields(each)

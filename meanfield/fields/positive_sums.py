@@ -1,8 +1,8 @@
-"""Weighted means by sums of positive terms, where the series of Z has lost its digits.
+"""Weighted means by sums of positive terms, for a series of Z that has lost its digits.
 
 A normalised velocity is a mean of P_x V y with the weights of a head, and so is its divergence
-(`head_pairs`): each mean is a quotient of sums without cancellation, whatever Z is. A kernel
-e^{beta s} is a head of numbers. Of axial measures pairs are rings (`axial/pairs`).
+(`head_pairs`): each mean is a quotient of sums without cancellation, for any Z. A kernel
+e^{beta s} is a head with scalar matrices. For axial measures pairs are rings (`axial/pairs`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from meanfield.problem import Problem
 from meanfield.spaces.label_cells import LabelCells
 
 MOST_PAIRED_NODES = 5_000
-"""Nodes up to which their n^2 pairs are summed: 0.2 s a velocity."""
+"""Most nodes whose n^2 pairs are summed: 0.2 s a velocity."""
 
 
 def sums_pairs(problem: Problem, count: int) -> bool:
@@ -48,7 +48,7 @@ class Rings:
     def pair_velocity_and_divergence(
         self, points: FloatArray, masses: FloatArray, targets: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """The same, and its divergence on the sphere, or both at targets."""
+        """Velocity and its divergence on the sphere, at the rings or at targets."""
         from meanfield.fields.axial import pairs
 
         strength, d = self.problem.flow.strength, self.problem.manifold.ambient
@@ -76,9 +76,9 @@ def noise_share(
     error: float,
     cells: LabelCells,
 ) -> float:
-    """Mean relative error of sums over pairs by that of the density that gave nodes their mass.
+    """Mean relative error of sums over pairs, by errors of the density that gave nodes their mass.
 
-    0 if that is a known mixture; its series has an absolute one, rounding and what else it leaves.
+    A known mixture has none. A series has an absolute one: its rounding, and `error`.
     """
     if initial.components:
         return 0.0
@@ -88,7 +88,7 @@ def noise_share(
 
 
 def velocity(problem: Problem, field: Field, points: FloatArray, masses: FloatArray) -> FloatArray:
-    """Velocity of weighted nodes in their own field, summed over pairs where that is needed."""
+    """Velocity of weighted nodes in their own field, summed over pairs if `sums_pairs`."""
     if sums_pairs(problem, len(points)):
         own = _over_pairs(problem).pair_velocity(points, masses)
         if not problem.terms:
@@ -106,10 +106,10 @@ def velocity_and_divergence(
 ) -> tuple[FloatArray, FloatArray]:
     """As `velocity`, and its divergence there, shape (n,).
 
-    The field is that of the mean of the measure over a group. So rounding that breaks the
-    symmetry of the nodes does not feed its own growth.
+    The field is that of the mean of the measure over a group, if given. So rounding that breaks the
+    symmetry of the nodes does not grow.
 
-    Two tokens, of which the lighter attends to the heavier one and is drawn to it:
+    Two tokens, of which the lighter is drawn to the heavier one:
 
     >>> import numpy as np
     >>> import meanfield as mf

@@ -1,4 +1,4 @@
-"""Tokens in their own field: which engine moves them."""
+"""Velocity of tokens in their own field, by the engine that suits them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from meanfield.problem import Problem
 from meanfield.terms.masks import EVERYONE
 
 LARGEST_DIRECT_SUM = 10_000
-"""Tokens up to which sums over pairs stand in for a series of Z that loses its digits: 1e8 pairs, a
-second a velocity."""
+"""Most tokens summed over pairs where a series of Z loses its digits: 1e8 pairs, 1 s a velocity."""
 
 # The rounding of Z is 1e-15; equal weights keep Z above 1/n.
 _SMALLEST_PARTITION = 1e-9
-# Pairs from which cells are faster, where there are any.
+# Cells are faster for more pairs.
 _CELLS_PAY = 1_000_000
-# Share of the tolerance that the rounding of Z may be before pairs are summed.
+# Pairs are summed if the rounding of Z exceeds this share of the tolerance.
 _LOST_EARLY = 1e-3
 
 
@@ -39,9 +38,9 @@ class TokenField:
     """
 
     problem: Problem
-    interaction: AttentionInteraction  # what attention does, and degrees that move them
+    interaction: AttentionInteraction  # of attention
     weights: FloatArray | None  # (n,): None means equal
-    tolerance: float  # what rounding of Z may do to velocities
+    tolerance: float  # largest relative error of velocities by rounding of Z
     frequencies: FloatArray | None = None  # (n,): natural frequencies, for terms that ask for them
 
     @cached_property
@@ -64,7 +63,7 @@ class TokenField:
         return self.interaction.of_points(points, self.weights)
 
     def velocity(self, points: FloatArray) -> FloatArray:
-        """Velocity of every token: attention, and what else moves them."""
+        """Velocity of every token: attention plus fixed fields."""
         velocity = self._attention_velocity(points)
         if not self.problem.terms:
             return velocity
@@ -93,8 +92,8 @@ class TokenField:
         partition = next(iter(field.partitions), None)
         if partition is None or self.weights is None:
             return velocity
-        # Far from all mass but their own, which is next to none, tokens see a quotient of two
-        # rounding errors. Sums over pairs keep both sums to relative accuracy.
+        # For light tokens far from all other mass the quotient is one of two rounding errors. Sums
+        # over pairs keep relative accuracy.
         lost = space.evaluate(partition, points) < _SMALLEST_PARTITION
         if lost.any():
             velocity[lost] = interaction.pair_velocity(points, self.weights, points[lost])
@@ -133,8 +132,8 @@ class TokenField:
     def dissipation(self, points: FloatArray, moments: ModalArray | None = None) -> float:
         """Rate int Z |v|^2 dmu / strength at which the energy changes along the flow.
 
-        NaN for heads, whose energies, where there are any, have rates of their own, and where no
-        series of Z is known. moments: those of the points, where they are known.
+        NaN for heads, whose energies have other rates, and on spaces without series. `moments` are
+        those of the points, if known.
         """
         space, interaction = self.problem.manifold, self.interaction
         if isinstance(interaction, HeadsInteraction) or not space.has_series:

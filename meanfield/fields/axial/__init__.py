@@ -1,4 +1,4 @@
-"""Engines of axial measures, as `engines` wants them: one object for each sphere."""
+"""Engines of axial measures, see `engines.Engines`: one object for each sphere."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AxialEngines:
             if field.partition is None and perturbation:
                 density = density.copy()
                 density[0] = 0.0
-            # What is not finite stays so, and the stepper rejects the step.
+            # Values that are not finite stay so, and the stepper rejects the step.
             with np.errstate(all="ignore"):
                 flux = grid.to_nodal(density) * grid.gradient(field.potential)
                 if field.partition is not None:
@@ -50,7 +50,6 @@ class AxialEngines:
     def own_velocity(
         self, interaction: Interaction, points: FloatArray, weights: FloatArray | None
     ) -> None:
-        """Moments are as fast."""
         return None
 
     def direct_sum_limit(self, degree: int) -> int:
@@ -65,7 +64,6 @@ class AxialEngines:
         normalized: bool,
         targets: FloatArray | None,
     ) -> FloatArray:
-        """Sum over pairs of rings for a' = beta a, e^{beta s - |beta|}."""
         return pairs.velocity(self.ambient, points, weights, beta, normalized, targets)
 
     def pairwise_velocity(
@@ -76,7 +74,6 @@ class AxialEngines:
         normalized: bool,
         targets: FloatArray | None,
     ) -> FloatArray:
-        """Sum over pairs of rings for any kernel, by quadrature over the latitude."""
         return pairs.velocity_by_quadrature(
             self.ambient, attention, points, weights, normalized, targets
         )

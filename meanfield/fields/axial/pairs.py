@@ -10,7 +10,7 @@ x and y have polar angles t and t', and c is the cosine of the angle between the
 
     F_nu' = z / (d - 1) F_{nu+1},    F_nu'' = F_{nu+1} / (d - 1) + z^2 / ((d - 1)(d + 1)) F_{nu+2}
 
-All sums have positive terms: velocities are right to relative accuracy whatever Z is.
+All sums have positive terms, so velocities have relative accuracy for any Z.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from meanfield.arrays import EPS, FloatArray
 from meanfield.bases.gegenbauer.grid import nodes
 from meanfield.bases.gegenbauer.series import harmonics
 
-# Up to here the power series, which has about z / 2 terms; beyond, scaled Bessel functions.
+# Largest z of the power series, which has about z / 2 terms; then scaled Bessel functions.
 _SERIES = 300.0
 # Pairs at a time: a dozen arrays of 8 MB.
 _PAIRS = 2**20
-# Nodes of the quadrature over a latitude, for kernels that are none of the package.
+# Nodes of the quadrature over a latitude, for users' own kernels.
 _LATITUDE = 128
 
 
@@ -43,7 +43,7 @@ def velocity(
 
         dt/ds = int e^{beta u u'} [cos t sin t' F' - sin t cos t' F] dmu(t') / Z
 
-    A ring of S^2 by itself, u' = u (1 - u^2) (1 - I_1(z) / I_0(z)), z = beta (1 - u^2):
+    A single ring of S^2, u' = u (1 - u^2) (1 - I_1(z) / I_0(z)), z = beta (1 - u^2):
 
     >>> from scipy.special import ive
     >>> u = 0.3
@@ -171,7 +171,7 @@ def _by_series(nu: float, z: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _by_bessel(nu: float, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The same by scaled Bessel functions, which do not underflow where z is large beside nu."""
+    """As `_by_series`, by scaled Bessel functions, which do not underflow for z far above nu."""
     from scipy.special import gammaln, ive
 
     below, above = ive(nu, z), ive(nu + 1.0, z)

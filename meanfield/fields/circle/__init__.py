@@ -1,4 +1,4 @@
-"""Engines of the circle, as `engines` wants them."""
+"""Engines of the circle, see `engines.Engines`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ head_table, heads_velocity, far_velocity = heads.head_table, heads.velocity, far
 
 
 def transport(interaction: Interaction, max_degree: int) -> Transport:
-    """One compiled call: up to a thousand degrees NumPy's would take as long as the rest."""
+    """One compiled call: below a thousand degrees calls of NumPy take as long as the rest."""
     potential, attention = interaction.potential_multipliers, interaction.attention_multipliers
     # A quotient has all degrees.
     degree = max_degree if attention is not None else min(len(potential) - 1, max_degree)

@@ -1,7 +1,7 @@
-"""Heads on the circle where series of Z have lost their digits, for many tokens.
+"""Heads on the circle for many tokens, where series of Z have lost their digits.
 
 Angles are cut into cells within which e^{<z, y>} changes by a factor of a few. There its
-interpolant at Chebyshev nodes has relative accuracy, whatever the value is. Tokens become masses of
+interpolant at Chebyshev nodes has relative accuracy. Tokens become masses of
 the nodes of their cells, and nodes are summed over pairs. Fields are interpolated from the nodes of
 a cell to its tokens, in units of their own. The cost is n, and the square of some 50 |S| nodes.
 """
@@ -30,7 +30,7 @@ def far_velocity(
 ) -> FloatArray:
     """Velocity sum_h <e_theta, V_h <y>_h> of tokens in their own field, masses one array a head.
 
-    Tokens around 0 that attend to what is opposite, where next to nothing is:
+    Tokens around 0 attend to the opposite point, where there is almost no mass:
 
     >>> import meanfield as mf
     >>> angles = np.linspace(-0.01, 0.01, 101)

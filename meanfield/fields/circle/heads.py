@@ -21,7 +21,7 @@ from meanfield.fields.head_series import HeadField
 from meanfield.spaces.circle.circle import Circle
 from meanfield.terms.attention import HeadMatrices
 
-# What is cut off of the degrees in x, of the largest, at sharpness 0: rounding.
+# Degrees in x below this share of the largest are cut off as rounding, at sharpness 0.
 _CUT = 1e-15
 
 
@@ -43,7 +43,7 @@ class CircleHead:
         return int(self.matrix.shape[1] // 2 - 1)
 
     def fields(self, moments: ComplexArray) -> tuple[tuple[ComplexArray, ...], ComplexArray | None]:
-        """Coefficients of e^{-c} N, and of e^{-c} G where it divides."""
+        """Coefficients of e^{-c} N, and of e^{-c} G with normalisation."""
         padded = resized(moments, self.degree).view(np.float64)
         if not self.normalized:
             return ((self.matrix[0] @ padded).view(np.complex128),), None
@@ -58,17 +58,17 @@ class CircleHead:
 
 
 def resized(moments: ComplexArray, degree: int) -> ComplexArray:
-    """Moments up to a degree, those that are missing zero; no copy where none is needed."""
+    """Moments up to a degree, missing ones zero; copied only if necessary."""
     if len(moments) > degree:
         return np.ascontiguousarray(moments[: degree + 1], dtype=np.complex128)
     return Circle().resize(moments, degree)
 
 
 def stacked(tables: Sequence[CircleHead]) -> tuple[int, FloatArray]:
-    """Degree that is felt, and one matrix for the series of all heads.
+    """Degree of moments, and one matrix for the series of all heads.
 
-    Returns degree; matrix (series, heads, 2 (out_degree + 1), 2 (degree + 1)): two series where
-    numerators are divided; else one, of all heads together: heads is 1.
+    Its shape is (series, heads, 2 (out_degree + 1), 2 (degree + 1)): (2, heads, ...) with
+    normalisation, else (1, 1, ...), where the heads are added.
     """
     degree = max(table.degree for table in tables)
     rows = max(table.matrix.shape[1] for table in tables)
@@ -83,7 +83,7 @@ def head_table(
 ) -> CircleHead:
     """Table of a head on R^2, see `engines.Engines`.
 
-    A token that sees itself, which its head turns by a right angle:
+    A single token attends to itself, and its head turns by a right angle:
 
     >>> turning = HeadMatrices(2.0 * np.eye(2), np.array([[0.0, -1.0], [1.0, 0.0]]))
     >>> table = head_table(turning, True, 0.0)
@@ -134,7 +134,7 @@ def _real(series: ComplexArray) -> FloatArray:
     below, above = series[:, degree::-1], series[:, degree:]
     real, imaginary = above + below, -1j * (above - below)
     real[:, 0] = above[:, 0]
-    # That of degree 0 is a mass: real.
+    # The moment of degree 0 is a mass, hence real.
     imaginary[:, 0] = 0.0
     columns = np.stack([real, imaginary], axis=2).reshape(len(series), -1)
     return np.stack([columns.real, columns.imag], axis=1).reshape(2 * len(series), -1)

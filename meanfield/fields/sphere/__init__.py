@@ -1,4 +1,4 @@
-"""Engines of the sphere, as `engines` wants them."""
+"""Engines of the sphere, see `engines.Engines`."""
 
 from __future__ import annotations
 

@@ -1,12 +1,6 @@
-"""Heads on the sphere: series of their numerators and partition functions, and velocities.
+"""Heads on the sphere: coefficients of e^{-c(x)} G and e^{-c(x)} V m, and velocities.
 
-    G(x) = int e^{<z, y>} dmu(y),    m(x) = int e^{<z, y>} y dmu(y),    z = S^T x
-    v(x) = P_x sum_h V_h m_h / G_h,    without normalisation P_x sum_h V_h m_h e^{-s}
-
-for heads with score S (beta included) and value V. Both are fields of few degrees, linear in the
-moments of mu, and made as coefficients of e^{-c(x)} G and e^{-c(x)} V m (`head_tables`). Their
-quotient is no field of few degrees: it is taken at tokens, or at the nodes of a grid.
-
+`fields.heads` defines G and m; `head_tables` has the table from moments to coefficients.
 Rounding leaves an absolute error in e^{-c} G, whatever its size. For measures that are spread out
 G is about e^{|z|}, and c(x) follows |z|. A Dirac opposite to z is the worst case: G is smaller by
 e^{-2|z|}, and so is the relative accuracy. From |z| = 17 on no digit remains. Sums over pairs lose
@@ -35,7 +29,7 @@ from meanfield.spaces.sphere.sphere import Sphere
 from meanfield.terms.attention import HeadMatrices
 
 HeadSeries = tuple[tuple[ComplexArray, ...], ComplexArray | None]
-"""Numerators, one an axis, and partition function; None where nothing is divided."""
+"""Numerators, one an axis, and partition function; None without normalisation."""
 
 Transport = Callable[[ComplexArray], ComplexArray]
 """Function of a density."""
@@ -63,9 +57,8 @@ class SphereHead:
     def fields(self, moments: ModalArray) -> HeadSeries:
         """Numerators (e^{-c} V m)_a and partition function e^{-c} G, as packed coefficients.
 
-        The partition function is None without normalisation; `partition` has it.
-
-        moments: of the measure; degrees above `degree` are not felt, missing ones are zero.
+        The partition function is None without normalisation; `partition` has it. Moments above
+        `degree` are ignored, missing ones are zero.
         """
         turned = rotate(resize(moments, self.degree), self.inwards)
         axes = times_coordinates(turned)
@@ -98,7 +91,7 @@ def head_table(
 ) -> SphereHead:
     """Table of a head on R^3, see `engines.Engines`.
 
-    A token that sees itself, which its head turns by a right angle:
+    A single token attends to itself, and its head turns by a right angle:
 
     >>> token = np.array([[1.0, 0.0, 0.0]])
     >>> turning = HeadMatrices(2.0 * np.eye(3), np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]]))
@@ -138,7 +131,7 @@ def velocity(fields: Sequence[HeadSeries | HeadField], points: FloatArray) -> Fl
     Series without a partition function are added as they are.
     """
     total = np.zeros((3, len(points)))
-    # Points without a direction have no velocity, and neither have those without any mass in sight.
+    # Points without a direction, or without any mass in sight, have no velocity.
     with np.errstate(divide="ignore", invalid="ignore"):
         for above, below, *_ in fields:
             values = evaluate_several(np.array(above if below is None else [*above, below]), points)
@@ -146,7 +139,7 @@ def velocity(fields: Sequence[HeadSeries | HeadField], points: FloatArray) -> Fl
                 values[:3] /= values[3]
             total += values[:3]
         directions = (points / np.sqrt((points**2).sum(axis=1))[:, None]).T
-        # Once leaves the rounding of the normal part, which may exceed all that is tangential.
+        # One pass leaves rounding of the normal part, which may exceed the tangential part.
         for _ in range(2):
             total -= (directions * total).sum(axis=0) * directions
     return np.ascontiguousarray(total.T)
@@ -169,7 +162,7 @@ def transport(tables: Sequence[SphereHead], max_degree: int) -> Transport:
         fields = [HeadField(*table.fields(density), most) for table, most in bounded]
         if not divided:
             fields = [together(Sphere(), fields)]
-        # What is not finite stays so, and the stepper rejects the step.
+        # Values that are not finite stay so, and the stepper rejects the step.
         with np.errstate(all="ignore"):
             flux = scratch.array("flux", (2, nodes.size))
             nodes.project(_quotients(fields, nodes, scratch), flux)
