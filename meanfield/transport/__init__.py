@@ -1,4 +1,4 @@
-"""Distances between measures: `wasserstein`, and one file or folder a manifold behind it."""
+"""Distances between measures; `wasserstein` calls the file or folder of the manifold."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = [
 
 
 def _on_circle(*measures: Any, **options: Any) -> float:
-    """Load numba at the first distance."""
+    """Distance on the circle; the first call loads numba."""
     from meanfield.transport.circle.wasserstein import wasserstein_circle
 
     return wasserstein_circle(*measures, **options)
 
 
 def _on_sphere(*measures: Any, **options: Any) -> Bracket:
-    """Load numba at the first distance."""
+    """Distance on the sphere; the first call loads numba."""
     from meanfield.transport.sphere.wasserstein import wasserstein_sphere
 
     return wasserstein_sphere(*measures, **options)
@@ -40,7 +40,7 @@ WASSERSTEIN: dict[str, Callable[..., float | Bracket]] = {
     "circle": _on_circle,
     "sphere": _on_sphere,
 }
-"""Distance by the family of the manifold."""
+"""Distance function by the family of the manifold."""
 
 
 @checked
@@ -56,40 +56,39 @@ def wasserstein(
 
         W_p(mu, nu)^p = min over couplings of int d(x, y)^p
 
-    with d the geodesic distance, or on the sphere the chord |x - y|.
+    where d is the geodesic distance, or on the sphere the chord |x - y|.
 
     Parameters
     ----------
     first, second : Measure or Density
-        In any combination.
     p : int
         1 or 2.
     cost : str
         "geodesic", or "chordal" on the sphere.
     tolerance : float
-        Relative width at which a bracket is narrow enough; the circle is exact whatever it is.
+        Relative width at which a bracket is narrow enough. Only the sphere uses it.
 
     Returns
     -------
-    float on the circle and of axial measures, Bracket on the sphere
-        W_p itself, not its power: at most pi (radians), chordal at most 2. A `Bracket` holds lower,
-        value and upper: the distance lies between the first and the last.
+    float, on the sphere Bracket
+        W_p itself, not its power: at most pi (radians), chordal at most 2. The distance lies
+        between `lower` and `upper` of a `Bracket`.
 
     Raises
     ------
     TypeError
-        If one is neither a Measure nor a Density.
+        If an argument is neither a Measure nor a Density.
     ValueError
-        If they live on different manifolds, or on one without a distance. If p is not 1 or 2, the
-        cost is not known there, or tolerance < 0.
+        If the manifolds differ or have no distance, p is not 1 or 2, the manifold has no such cost,
+        or tolerance < 0.
 
     See Also
     --------
-    meanfield.transport.circle.wasserstein.wasserstein_circle : exact, and what it costs.
-    meanfield.transport.axial.wasserstein_axial : why angles are enough.
-    meanfield.transport.sphere.wasserstein.wasserstein_sphere : what is exact, how brackets arise.
-    sobolev_distance : cheap, spectral, another number.
-    maximum_mean_discrepancy : as cheap, in any dimension.
+    meanfield.transport.circle.wasserstein.wasserstein_circle : accuracy and cost.
+    meanfield.transport.axial.wasserstein_axial : why polar angles suffice.
+    meanfield.transport.sphere.wasserstein.wasserstein_sphere : where it is exact, and the brackets.
+    sobolev_distance : cheaper, another number.
+    maximum_mean_discrepancy : cheaper, in any dimension.
 
     Examples
     --------

@@ -10,10 +10,10 @@ from meanfield.measures import Density, Measure
 from meanfield.spaces.axial.measure import check_distribution, cumulative, height, polar_angles
 
 _ORDER = 16
-# Panels double until the distance settles to this share of itself.
+# The number of panels doubles until the distance changes by less than this share.
 _SETTLED = 1e-13
 _MOST_PANELS = 2**15
-# Masses below this at either end of a density are rounding of its distribution.
+# Mass of all nodes that are left out: rounding of the cumulative distribution.
 _NO_MASS = 1e-15
 _BISECTIONS = 60
 
@@ -30,18 +30,18 @@ def wasserstein_axial(
 
         W_1 = int_0^pi |F - G| dtheta,      W_2^2 = int_0^1 (Q_F - Q_G)^2 ds
 
-    with F, G the masses within polar angles and Q_F, Q_G the angles that hold them: the distance of
-    the laws of the polar angle on [0, pi]. It is that on the sphere. Whatever the coupling,
-    |theta_x - theta_y| <= d(x, y), since the polar angle is a distance, to the pole. Take the
-    monotone coupling of the angles, with both points on one meridian that is uniform about the
-    axis. It has these measures as marginals and d(x, y) = |theta_x - theta_y|: nothing is lost.
+    where F, G are the cumulative distributions of the polar angle, and Q_F, Q_G their quantile
+    functions. This distance of the angles on [0, pi] equals the distance on the sphere. Every
+    coupling has |theta_x - theta_y| <= d(x, y), since the polar angle is the distance to the pole.
+    The monotone coupling of the angles, with both points on one uniformly random meridian, has
+    equality.
 
-    Exact to rounding between rings; with densities to about 1e-12 of the distance. The cost is
-    "geodesic" only, and the tolerance not used.
+    Between rings it is exact to rounding, with densities to about 1e-12 of the distance. `cost`
+    must be "geodesic"; `tolerance` is not used.
 
     Villani, Topics in Optimal Transportation (2003), theorem 2.18 (the line).
 
-    The mean of |theta - pi/2| of uniform is 1/2 pi - 1 on S^2:
+    On S^2 the uniform mean of |theta - pi/2| is pi/2 - 1:
 
     >>> import meanfield as mf
     >>> ring, uniform = mf.Measure(mf.Axial(3), [np.pi / 2]), mf.uniform().build(mf.Axial(3))
@@ -72,7 +72,7 @@ def wasserstein_axial(
 
 
 def _between_rings(first: Measure, second: Measure, p: int) -> float:
-    """Quantiles of both are constant between the levels of either."""
+    """W_p of rings: both quantile functions are constant between neighbouring levels."""
     places, below = [], []
     for each in (first, second):
         order = np.argsort(each.points, kind="stable")
@@ -86,7 +86,7 @@ def _between_rings(first: Measure, second: Measure, p: int) -> float:
 
 
 def _cuts(one: Density, other: Measure | Density) -> FloatArray:
-    """Angles at which an integrand is not smooth: rings, and where F passes their levels."""
+    """Angles at which an integrand is not smooth: rings, and where F reaches their levels."""
     if isinstance(other, Density):
         return np.zeros(0)
     d = one.manifold.ambient
@@ -111,7 +111,7 @@ def _w1(one: Density, other: Measure | Density, edges: FloatArray) -> float:
 
 
 def _zeros(one: Density, other: Density, edges: FloatArray) -> FloatArray:
-    """Where the difference of two distributions changes sign within a panel."""
+    """Angles at which the difference of two distributions changes sign within a panel."""
     d = one.manifold.ambient
 
     def difference(theta: FloatArray) -> FloatArray:
@@ -128,7 +128,7 @@ def _zeros(one: Density, other: Density, edges: FloatArray) -> FloatArray:
 
 
 def _below(measure: Measure | Density, theta: FloatArray) -> FloatArray:
-    """Mass within polar angles."""
+    """Cumulative distribution at polar angles."""
     if isinstance(measure, Density):
         return cumulative(measure.manifold.ambient, measure.coefficients, theta)
     order = np.argsort(measure.points, kind="stable")
@@ -137,7 +137,7 @@ def _below(measure: Measure | Density, theta: FloatArray) -> FloatArray:
 
 
 def _w2(one: Density, other: Measure | Density, edges: FloatArray) -> float:
-    """Square of W_2: int (theta - T(theta))^2 dF, T the monotone map."""
+    """W_2^2 = int (theta - T(theta))^2 dF with the monotone map T."""
     d = one.manifold.ambient
     theta, weights = _nodes(edges)
     mass = weights * height(d, theta) * np.maximum(one.at(theta), 0.0)

@@ -1,4 +1,4 @@
-"""Brackets of inexact distances: two certified bounds and a number between them."""
+"""Brackets: two certified bounds of a distance."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ TOLERANCE = 0.02
 class Bracket:
     """Certified bounds of a distance: lower <= W_p <= upper.
 
-    `float(bracket)` is the value, so that float(mf.wasserstein(...)) is a number everywhere.
+    `float(bracket)` is the value, so float(mf.wasserstein(...)) is a number on every manifold.
 
     Attributes
     ----------
     lower : float
-        Value of feasible potentials: the distance is not smaller.
+        Value of feasible potentials.
     upper : float
-        Cost of a feasible plan: the distance is not larger.
+        Cost of a feasible plan.
     value : float
-        The middle.
+        (lower + upper) / 2.
     width : float
         upper - lower.
 

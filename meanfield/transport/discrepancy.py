@@ -1,4 +1,4 @@
-"""Discrepancy with the kernel of attention, and Sobolev distance: cheap distances by degree."""
+"""Cheap distances by degree: discrepancy with the kernel of attention, and Sobolev distance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from meanfield.spaces.manifold import laplacian_eigenvalues
 from meanfield.terms.kernels import Kernel
 from meanfield.terms.kernels.exponential import exponential
 
-# Pairs whose kernel values are held at once.
+# Kernel values of one block of rows.
 _PAIRS = 2**22
 
 
@@ -26,31 +26,31 @@ def maximum_mean_discrepancy(
         MMD^2 = int int k dmu dmu + int int k dnu dnu - 2 int int k dmu dnu
               = sum_l a_l |m_l(mu) - m_l(nu)|^2,        k = e^{beta <x, y> - beta}
 
-    The largest difference of the means of a function of norm 1 in the space of k. In the papers'
-    unit e^{beta <x, y>} it is larger by e^{beta / 2}. Its square is then
-    2 beta (E[mu] + E[nu]) - 2 int int e^{beta <x, y>} dmu dnu. Unlike Wasserstein distances it
-    falls like n^{-1/2} in every dimension, see `sampled_discrepancy`. It is no transport distance.
+    It is the largest difference of means of a function that has norm 1 in the Hilbert space of k.
+    With the papers' kernel e^{beta <x, y>} it is larger by e^{beta / 2}. Its square is then
+    2 beta (E[mu] + E[nu]) - 2 int int e^{beta <x, y>} dmu dnu. For n samples it falls like n^{-1/2}
+    in every dimension, unlike Wasserstein distances, see `sampled_discrepancy`.
 
     Parameters
     ----------
     first, second : Measure or Density
         On one sphere of any dimension.
     beta : float
-        Positive: for others k is no positive kernel. That of the problem is a natural choice.
+        Positive, as only then k is a positive kernel. The problem's beta is a natural choice.
 
     Returns
     -------
     float
-        At most sqrt(2). By squared differences of moments, right to a few times 1e-16 sqrt(degrees)
-        however near the two are; by sums over pairs (of tokens where no series is known, n^2
-        exponentials) to 1e-8.
+        At most sqrt(2). From moments it is right to a few times 1e-16 sqrt(degrees), however near
+        the two are. Tokens on spheres without series need n^2 exponentials, right to 1e-8.
 
     Raises
     ------
     TypeError
-        If one is neither a Measure nor a Density.
+        If an argument is neither a Measure nor a Density.
     ValueError
-        If the manifolds differ, beta is not positive, or they live in R^d.
+        If the manifolds differ or are no spheres, or beta is not positive. If a density lies on a
+        sphere without series.
 
     References
     ----------
@@ -80,9 +80,9 @@ def maximum_mean_discrepancy(
 
 @checked
 def sampled_discrepancy(measure: Measure | Density, beta: float, tokens: int) -> float:
-    """Mean squared discrepancy of n independent tokens to the measure that they are drawn from.
+    """Mean squared discrepancy between n independent tokens and the measure of their law.
 
-        E MMD^2 = (a(1) - int int k dmu dmu) / n,    exactly; (1 - a_0) / n from uniform
+        E MMD^2 = (a(1) - int int k dmu dmu) / n;    uniform: (1 - a_0) / n
 
     >>> import meanfield as mf
     >>> uniform = mf.Density(mf.Circle(), [1.0])
@@ -134,23 +134,23 @@ def sobolev_distance(
 
         ||mu - nu||^2 = sum_{1 <= l <= L} |m_l - n_l|^2 / (l (l + d - 2))
 
-    What W_2 becomes for two measures near uniform, seen up to degree L. On the circle it is W_2
-    itself to the uniform measure as L grows; on the sphere the sum over all degrees is infinite
-    for points. It is no bound of W_2, above or below, away from uniform.
+    Near uniform it is W_2 without the degrees above L. On the circle, as L grows, it becomes W_2
+    to the uniform measure. On the sphere the sum over all degrees is infinite for points. Away
+    from uniform it bounds W_2 neither above nor below.
 
     Parameters
     ----------
     first, second : Measure or Density
-        On the same manifold.
+        On the same circle, on S^2, or axial. Elsewhere moments end at degree 1.
     max_degree : int
-        L, at least 1.
+        L, from 1 to 1,048,576.
 
     Raises
     ------
     TypeError
-        If one is neither a Measure nor a Density.
+        If an argument is neither a Measure nor a Density.
     ValueError
-        If the manifolds differ, or max_degree is below 1 or above 1,048,576.
+        If the manifolds differ, or max_degree is out of range.
 
     References
     ----------

@@ -1,8 +1,7 @@
-"""Least value of a convex function of one variable, which may have kinks.
+"""Minimum of a convex function of one variable, which may have kinks.
 
-The optimal cut of the circle is such a minimum for every pair of measures: piecewise linear
-between points, smooth between densities, both at once between the two. Tangents bound a convex
-function from below, so the search bounds its distance from the minimum:
+The optimal cut of the circle is such a minimum: the function is piecewise linear between points,
+and smooth between densities. Tangents bound a convex function from below:
 
     min F >= value where the tangents at the two ends of the bracket meet.
 """
@@ -16,19 +15,19 @@ from typing import NamedTuple
 from meanfield.arrays import EPS
 
 SAMPLES = 1024
-"""Points whose median estimates that of all."""
+"""Number of samples whose median estimates the median of a function."""
 
 WINDOW = 0.03
-"""Of the circle, on either side of the sampled median: the median of all is there."""
+"""Share of the samples on either side of their median that spans the window for the median."""
 
 Evaluation = tuple[float, float, float]
-"""Value, one right slope, and curvature (0 where there is none to speak of)."""
+"""Value, slope from the right, and curvature (0 where it is not used)."""
 
 _MAX_EVALUATIONS = 400  # bisection alone, every fourth step, needs 4 x 61 for integers of 61 bits
 
 
 class Minimum(NamedTuple):
-    """Where a function is least, and its value there."""
+    """Least value of a function, and its position."""
 
     value: float
     position: float
@@ -49,12 +48,10 @@ def minimise_convex(
 ) -> Minimum:
     """Minimum of a convex function on [low, high], to a relative `tolerance`.
 
-    Newton's step where the function has a curvature. Else outwards until the minimum lies between
-    two positions. Then in turn the point where their tangents meet (exact at a kink) and the zero
-    of the interpolated slope (superlinear where it is smooth). Bisection whenever three evaluations
-    have not shrunk the bracket to one quarter. With integers only integers are tried.
-
-    evaluate: position -> (value, slope from the right, curvature).
+    Where there is a curvature, the search takes Newton's step. Else it moves outwards until two
+    positions enclose the minimum. Then it alternates between the point where their tangents meet
+    (exact at a kink) and the zero of the interpolated slope (superlinear where smooth). It bisects
+    if three evaluations have not shrunk the bracket to a quarter. Integers stay integers.
     """
     position = min(max(start, low), high)
     left: _Tangent | None = None
@@ -74,7 +71,7 @@ def minimise_convex(
         allowed = tolerance * best.value
         if slope == 0 or best.value - _bound(left, right, low, high, allowed) <= allowed:
             break
-        # A single small Newton step could be the infinite curvature of one bad position.
+        # Two small Newton steps, since one could come from an infinite curvature.
         small = curvature > 0 and slope * slope <= allowed * curvature
         if small and settled:
             break
@@ -85,7 +82,7 @@ def minimise_convex(
         if low < newton < high:
             position = newton
         elif left is None or right is None:
-            # Towards the end that was never tried, which may be the minimum itself.
+            # Towards the end that was not tried yet: the minimum may be there.
             position = _moved(position, -math.copysign(reach, slope))
             position = min(max(position, low), high)
             reach *= 8
@@ -100,7 +97,7 @@ def minimise_convex(
 def _bound(
     left: _Tangent | None, right: _Tangent | None, low: float, high: float, allowed: float
 ) -> float:
-    """Lower bound on the bracket from the tangents at its ends; -inf while rounding is larger."""
+    """Lower bound from the tangents at the ends of the bracket; -inf while rounding is larger."""
     width = high - low
     bound, scale = -float("inf"), 0.0
     if left is not None and right is not None:
@@ -114,7 +111,7 @@ def _bound(
 
 
 def _between(left: _Tangent, right: _Tangent, count: int, stalled: bool) -> float:
-    """Next position between two tangents; of integers, one strictly inside if there is any."""
+    """Next position between two tangents; an integer strictly inside if they are integers."""
     width = right.position - left.position
     if stalled:
         distance = 0.5 * width
@@ -128,7 +125,7 @@ def _between(left: _Tangent, right: _Tangent, count: int, stalled: bool) -> floa
 
 
 def _moved(position: float, distance: float) -> float:
-    """Position + distance; of integers without rounding to 53 bits."""
+    """Position + distance; integers are not rounded to 53 bits."""
     return position + (round(distance) if isinstance(position, int) else distance)
 
 

@@ -4,12 +4,10 @@ With D the difference of the two cumulative distributions,
 
     W_1 = min_alpha int_0^{2 pi} |D(theta) - alpha| dtheta,
 
-and alpha is the median of D. The circle is cut at the points and at the cells of
-`cdf`; on each piece D is one polynomial. A median guessed from samples of D decides on
-which side of it most pieces lie: they enter through their integral. Only the few pieces that may
-meet the median are kept, and |D - alpha| is integrated on them between its zeros.
-
-On a piece of a cell of `cdf` D(t) = base - polynomial(t).
+and alpha is the median of D. The circle is cut at the points and at the cells of `cdf`; on each
+piece D(t) = base - polynomial(t). Samples of D give a window for the median. Pieces on one side of
+the window enter through their integral. On the few others |D - alpha| is integrated between its
+zeros.
 """
 
 from __future__ import annotations
@@ -22,15 +20,15 @@ from meanfield.engines.elementary import fma
 from meanfield.engines.fourier.cdf import TERMS, polynomial, polynomial_and_slope, primitive
 from meanfield.transport.circle.convex import SAMPLES, WINDOW, Evaluation, minimise_convex
 
-_DIRECT = 4096  # below that many pieces all are kept
+_DIRECT = 4096  # up to so many pieces, all are kept
 _BLOCK = 64  # points of one cell that are evaluated together
 
 
 def w1_with_density(points: FloatArray, levels: FloatArray, rows: FloatArray, mass: float) -> float:
     """W_1 between sorted points and a density, or of a difference of densities.
 
-    points (n,): in [0, 2 pi], none for two densities; levels (n,): mass up to and with each, empty
-    for (i + 1) / n; rows (M, TERMS): `local_polynomials`; mass: of rows, 1 or 0.
+    points (n,): in [0, 2 pi], empty for two densities. levels (n,): mass up to and including each
+    point, empty for (i + 1) / n. rows (M, TERMS): `local_polynomials` of a total mass, 1 or 0.
     """
     capacity = len(points) + len(rows)
     cells = np.empty((capacity, COLUMNS))  # memory that is not written costs nothing
@@ -42,7 +40,7 @@ def w1_with_density(points: FloatArray, levels: FloatArray, rows: FloatArray, ma
         start = values[SAMPLES // 2]
     count, aside = _sort_out(points, levels, rows, mass, low, high, cells)
     if np.isfinite(low):
-        # Samples may mislead: the slopes say whether the median is in the window.
+        # Samples may mislead: slopes decide whether the median is in the window.
         falling = integrate(cells[:count], rows, low, aside)[1] <= 0.0
         rising = integrate(cells[:count], rows, high, aside)[1] >= 0.0
         if not (falling and rising):
@@ -61,7 +59,7 @@ def w1_with_density(points: FloatArray, levels: FloatArray, rows: FloatArray, ma
 
 
 def _middle(pieces: FloatArray) -> float:
-    """Median of the values in the middle of the pieces, weighted by their lengths."""
+    """Median of mid-range values of the pieces, weighted by their lengths."""
     middle = 0.5 * (pieces[:, LEAST] + pieces[:, LARGEST])
     order = np.argsort(middle)
     lengths = np.cumsum((pieces[:, END] - pieces[:, START])[order])
@@ -102,7 +100,7 @@ def _sort_out(
     high: float,
     store: FloatArray,
 ) -> tuple[int, tuple[float, float, float, float]]:
-    """Keep the pieces that may meet ]low, high[; sum (length, integral of D) of others."""
+    """Store pieces that may meet ]low, high[; sum (length, integral of D) of those above, below."""
     cells = len(rows)
     half = np.pi / cells
     row = np.empty(2 * TERMS)  # polynomial of the cell, and its primitive / t
@@ -158,7 +156,7 @@ def _sort_out(
 
 @njit
 def _expand(rows: FloatArray, cell: int, row: FloatArray) -> float:
-    """Copy the polynomial of a cell and its primitive / t; return how steep it may turn back."""
+    """Copy a cell's polynomial and its primitive / t; bound its slope, 0 if it is monotone."""
     bend = 0.0
     for j in range(TERMS):
         row[j] = rows[cell, j]
@@ -191,7 +189,7 @@ def _fill(
     values: FloatArray,
     primitives: FloatArray,
 ) -> None:
-    """Evaluate a block of points in one cell, in flat arrays that the compiler vectorises."""
+    """`_at` for a block of points of one cell, in flat arrays that the compiler vectorises."""
     scale = 1.0 / half
     for i in range(size):
         t = (points[first + i] - centre) * scale
@@ -204,7 +202,7 @@ def _fill(
         primitives[i] = antiderivative * t
 
 
-# Columns of a piece: where it is, int D over it, and bounds of D on it.
+# Columns of a piece: its place, int D over it, and bounds of D on it.
 CELL, START, END, BASE, INTEGRAL, LEAST, LARGEST = range(7)
 COLUMNS = 7
 _NEGLIGIBLE_AREA = 1e-18
@@ -296,7 +294,7 @@ def _crossing(
 def _zero(
     rows: FloatArray, cell: int, base: float, a: float, b: float, first: float
 ) -> tuple[float, float]:
-    """Zero of a monotone E in [a, b] and |E'| there, by Newton steps kept inside the bracket."""
+    """Zero of a monotone E in [a, b] and |E'| there, by Newton steps inside the bracket."""
     t = 0.5 * (a + b)
     slope = 1.0
     for _ in range(_DEPTH):
@@ -310,7 +308,7 @@ def _zero(
         proposed = t + step
         if not a <= proposed <= b:
             proposed = 0.5 * (a + b)
-        if abs(proposed - t) <= 1e-9:  # one more step would move it by some 1e-18
+        if abs(proposed - t) <= 1e-9:  # one more step would move t by some 1e-18
             t = proposed
             break
         t = proposed

@@ -7,25 +7,25 @@ b_{i-1} and b_i,
     J(alpha) = sum_i int_{b_{i-1}}^{b_i} (theta - x_i)^2 dF(theta),
     J'(alpha) = sum_i (x_{i+1} - x_i) (2 b_i - x_i - x_{i+1}),
 
-and W_2^2 is the minimum of the convex J. F is a polynomial in every cell of `cdf`, and
-seven Gauss-Legendre nodes between neighbouring quantiles and edges integrate exactly what its
-first 12 terms give; only positive numbers are added, so small distances keep their digits.
+and W_2^2 is the minimum of the convex J. F is a polynomial in every cell of `cdf`. Seven
+Gauss-Legendre nodes between neighbouring quantiles and edges integrate its terms up to degree 12
+exactly. Only positive numbers are added, so small distances keep their digits.
 
 Between two densities the optimal coupling is a monotone curve F(x) + alpha = G(y). Quantile
-functions jump where a density vanishes, and are useless as coordinates there. Along u = x + y the
-curve is smooth:
+functions jump where a density vanishes, so they are no coordinates. Along u = x + y the curve is
+smooth:
 
     dx/du = g / (f + g),   dy/du = f / (f + g),   mass ds = f g / (f + g) du / 2 pi,
 
-with f at x and g at y, all periodic in u with period 4 pi. Hence
+with f at x and g at y, all of period 4 pi in u. Hence
 
     J(alpha)   = int (y - x)^2 f g / (f + g) du / 2 pi,
     J'(alpha)  = int (y - x) du,
     J''(alpha) = int 4 pi / (f + g) du,
 
-by the trapezoidal rule, which converges geometrically; W_2^2 is the minimum of the convex J.
-J' needs no density. From J = int (Q_G(s + alpha) - Q_F(s))^2 ds follows J' = 2 int (y - x) dy,
-because int (y - x) d(y - x) = 0 over a period.
+by the trapezoidal rule, which converges geometrically. J' needs no density: J =
+int (Q_G(s + alpha) - Q_F(s))^2 ds has J' = 2 int (y - x) dy, and int (y - x) d(y - x) = 0 over a
+period.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ from meanfield.engines.newton import narrowed
 from meanfield.transport.circle.convex import Evaluation, minimise_convex
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(7)
-_FLAT = 1e-15  # dF/dt of rounding: no curvature to trust
+_FLAT = 1e-15  # smaller dF/dt is rounding and gives no curvature
 
 
 def w2_points_density(points: FloatArray, levels: FloatArray, rows: FloatArray) -> float:
-    """W_2 between sorted points (n,), with the mass up to each in levels, and a density."""
+    """W_2 between sorted points (n,) with cumulative masses `levels` and a density."""
     edges = cell_edges(rows)
 
     def evaluate(alpha: float) -> Evaluation:
         evaluation: Evaluation = _cost(points, levels, rows, edges, alpha)
         return evaluation
 
-    # The best shift near uniform is the mean of F less that of the levels.
+    # Near uniform the best shift is the mean of F minus the mean of the levels.
     start = float(np.diff(levels, prepend=0.0) @ points) / (2.0 * np.pi) - 0.5
     low, high = edges[0] - 1.0, edges[0] + 1.0  # all b_i <= x_i, all b_i >= x_{i+1}
     least = minimise_convex(evaluate, low, high, start).value
-    return float(np.sqrt(max(least, 0.0)))  # a density negative by rounding has negative costs
+    return float(np.sqrt(max(least, 0.0)))  # densities that rounding makes negative cost < 0
 
 
 @njit
@@ -100,7 +100,7 @@ def _cost(
 
 @njit
 def _chord(edges: FloatArray, cell: int, level: float) -> float:
-    """Guess of the t where F reaches the level: F linear in the cell."""
+    """First guess of the t at which F reaches the level: F linear in the cell."""
     rise = edges[cell + 1] - edges[cell]
     return 2.0 * (level - edges[cell]) / rise - 1.0 if rise > 0.0 else -1.0
 
@@ -127,12 +127,12 @@ def _second_moment(
 _MIN_NODES = 256
 _MAX_NODES = 2**18
 _TOLERANCE = 1e-14
-_CDF_NOISE = 1e-16  # of F; a coupling is not known better
+_CDF_NOISE = 1e-16  # rounding of F
 _MAX_STEPS = 64
 
 
 def w2_densities(first: FloatArray, second: FloatArray) -> float:
-    """W_2 between two densities, with twice the nodes until W_2^2 settles to 1e-14 of itself."""
+    """W_2 between two densities; nodes double until W_2^2 changes by less than 1e-14 of itself."""
     nodes = max(_MIN_NODES, 2 * len(first), 2 * len(second))
     floors = (_floor(first), _floor(second))
     most = max(_MAX_NODES, 4 * nodes)
@@ -153,7 +153,7 @@ def w2_densities(first: FloatArray, second: FloatArray) -> float:
 
 
 def _floor(rows: FloatArray) -> float:
-    """Size of the rounding of a density, some eps times its maximum."""
+    """Rounding of a density: some eps times its maximum."""
     return float(4.0 * EPS * 2.0 * len(rows) * rows[:, 1].max())
 
 
@@ -174,7 +174,7 @@ def _density_cost(
     curvature = 0.0
     for k in range(nodes):
         u = k * step
-        # Rounding, cut at 0, would be mass in places where there is none.
+        # Rounding above 0 would be mass where there is none.
         f = cumulative(first, x)[1]
         f = f if f > floors[0] else 0.0
         g = cumulative(second, u - x)[1]
@@ -187,7 +187,7 @@ def _density_cost(
             share = g / both
             value += difference * difference * f * share
             curvature += 1.0 / both
-        # x and y both grow: x stays within one step of u, and dx/du is a good first guess.
+        # x and y both grow, so x grows by at most the step; dx/du gives the first guess.
         x = _couple(first, second, alpha, u + step, x, x + step, x + share * step)
     per_node = step / (2.0 * np.pi)
     return value * per_node, slope * step, curvature * 4.0 * np.pi * step
@@ -208,10 +208,10 @@ def _couple(
         level, f = cumulative(first, x)
         other, g = cumulative(second, u - x)
         excess = level + alpha - other
-        if abs(excess) <= _CDF_NOISE:  # also where both are flat: do not move on by chance
+        if abs(excess) <= _CDF_NOISE:  # where both are flat, x stays
             break
         before = x
         low, high, x = narrowed(low, high, x, excess, (f + g) / (2.0 * np.pi))
-        if abs(x - before) <= 1e-9:  # the next step is the square of this one
+        if abs(x - before) <= 1e-9:  # Newton's next step would be its square
             break
     return x

@@ -1,16 +1,14 @@
-"""Exact Wasserstein distances on the circle, geodesic distance, radius 1.
+"""Exact Wasserstein distances on the circle of radius 1, for weighted points and densities.
 
-    W_p(mu, nu)^p = min over couplings of int d(x, y)^p,   d = |x - y| mod 2 pi,   p = 1 or 2,
+    W_p(mu, nu)^p = min over couplings of int d(x, y)^p,   d geodesic,   p = 1 or 2.
 
-for any two of: weighted points, a density, the uniform measure. On the circle an optimal coupling
-is monotone once the circle is cut, so that only the cut, one number alpha, is searched for
-[1]_ [2]_; it minimises a convex function. `w1` and `w2` have
-densities; here are points, and points against the uniform measure.
+Once the circle is cut, an optimal coupling is monotone. The cut is one number alpha, the minimum
+of a convex function [1]_ [2]_. `w1` and `w2` treat densities; this module treats points, and points
+against the uniform measure.
 
-Masses of points are integers that sum to the same total on both sides, so that levels which
-coincide do so exactly, whatever the order in which they were added up: equal measures are at
-distance 0, and small distances keep their digits. The total is n m for equal weights, 2^60 for
-others (a weight then moves by 4e-19, less than it was rounded by).
+Masses of points are integers with the same total on both sides. So coinciding levels are exactly
+equal, in whatever order masses are added: equal measures have distance 0, and small distances keep
+their digits. The total is n m for equal weights, and 2^60 for others: weights move by 4e-19.
 """
 
 from __future__ import annotations
@@ -39,11 +37,10 @@ def wasserstein_circle(
         W_1 = min_alpha int_0^{2 pi} |F - G - alpha| dtheta,
         W_2^2 = min_alpha int_0^1 (Q_F(s + alpha) - Q_G(s))^2 ds,
 
-    with the cumulative distributions F, G and their quantile functions. To the uniform measure
-    W_2^2 = 2 sum_{k >= 1} |c_k|^2 / k^2. Exact up to rounding for points, at a cost of O(n log n),
-    and of O(K log K) for degree K. Densities enter as they are, without a grid of their own; where
-    one is negative by rounding or truncation, by a mass of 1e-3 at most, W_p^p is right to some
-    pi^p times that mass. The cost is "geodesic" only, and the tolerance not used.
+    with the cumulative distributions F, G and their quantile functions Q. To the uniform measure
+    W_2^2 = 2 sum_{k >= 1} |c_k|^2 / k^2. Exact up to rounding, in time O(n log n) for n points and
+    O(K log K) for degree K. A density may have a negative part of mass 1e-3; the error of W_p^p is
+    then some pi^p times that mass. `cost` must be "geodesic"; `tolerance` is not used.
 
     .. [1] Rabin, Delon, Gousseau, Transportation distances on the circle, J. Math. Imaging
        Vision 41 (2011), 147-167.
@@ -111,7 +108,7 @@ def _between_densities(first: ComplexArray, second: ComplexArray, p: int) -> flo
 
 
 def _unequal(weights: FloatArray | None) -> FloatArray | None:
-    """Weights, or None if they are all the same."""
+    """Weights, or None if all are equal."""
     return None if weights is None or np.ptp(weights) == 0.0 else weights
 
 
@@ -131,7 +128,7 @@ def w1_points(
     second: FloatArray,
     second_weights: FloatArray | None,
 ) -> float:
-    """W_1 = min_alpha int |F - G - alpha| of angles in [0, 2 pi): alpha is the median over arcs."""
+    """W_1 = int |F - G - alpha| of angles in [0, 2 pi), alpha the median of F - G over arcs."""
     x, x_levels, y, y_levels = _sorted_levels(first, first_weights, second, second_weights)
     points, levels = _merge(x, x_levels, y, y_levels)
     arcs = np.append(np.diff(points), points[0] + 2.0 * np.pi - points[-1])
@@ -145,16 +142,14 @@ def w2_points(
     second: FloatArray,
     second_weights: FloatArray | None,
 ) -> float:
-    """W_2 between points with angles in [0, 2 pi).
+    """W_2^2 = min_alpha int_0^1 (Q_F(s + alpha) - Q_G(s))^2 ds between angles in [0, 2 pi).
 
-        W_2^2 = min_alpha int_0^1 (Q_F(s + alpha) - Q_G(s))^2 ds
-
-    with the quantile functions carried on beyond [0, 1] by Q(s + 1) = Q(s) + 2 pi. It is convex
-    and piecewise linear in alpha, with kinks where levels of F and G meet.
+    Quantile functions continue by Q(s + 1) = Q(s) + 2 pi. The integral is convex and piecewise
+    linear in alpha, with kinks where levels of F and G meet.
     """
     x, x_levels, y, y_levels = _sorted_levels(first, first_weights, second, second_weights)
     total = int(x_levels[-1])
-    # The best shift near uniform is the mean of F - G, and int F dtheta = int (2 pi - x) dmu.
+    # Near uniform the best shift is the mean of F - G, and int F dtheta = int (2 pi - x) dmu.
     start = round((_first_moment(y, y_levels) - _first_moment(x, x_levels)) / (2.0 * np.pi))
 
     def evaluate(shift: int) -> Evaluation:
@@ -165,9 +160,9 @@ def w2_points(
 
 
 def w2_points_uniform(points: FloatArray, weights: FloatArray | None) -> float:
-    """W_2 to the uniform measure of points with angles in [0, 2 pi), in closed form.
+    """W_2 between angles in [0, 2 pi) and the uniform measure, in closed form.
 
-    Point i receives an arc of length 2 pi w_i, centred at a_i + alpha with alpha free, so that
+    Point i receives an arc of length 2 pi w_i, centred at a_i + alpha with alpha free:
 
         W_2^2 = Var_w(a - x) + sum_i w_i (2 pi w_i)^2 / 12.
     """
@@ -189,7 +184,7 @@ def _sorted_levels(
     second: FloatArray,
     second_weights: FloatArray | None,
 ) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
-    """Points with mass in increasing order, and the cumulative mass including each."""
+    """Sorted points with mass, and the cumulative mass up to and including each."""
     n, m = len(first), len(second)
     if first_weights is None and second_weights is None:
         # sort is many times faster than argsort.
@@ -201,7 +196,7 @@ def _by_angle(points: FloatArray, weights: FloatArray | None) -> tuple[FloatArra
     n = len(points)
     shares = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
     masses = np.rint(shares * float(_TOTAL)).astype(np.int64)
-    masses[np.argmax(masses)] += _TOTAL - masses.sum()  # rounding, to where it matters least
+    masses[np.argmax(masses)] += _TOTAL - masses.sum()  # the largest mass takes the rounding
     order = np.argsort(points)
     order = order[masses[order] > 0]
     return points[order], np.cumsum(masses[order])
@@ -217,7 +212,7 @@ def _median(points: FloatArray, levels: IntArray, arcs: FloatArray) -> int:
     remaining = np.arange(len(levels))
     before = 0.0
     if len(levels) > _DIRECT:
-        # A window from levels at equispaced angles; only what falls inside has to be sorted.
+        # Levels at equispaced angles give a window; only levels inside it need sorting.
         angles = np.linspace(0.0, 2.0 * np.pi, SAMPLES, endpoint=False)
         sample = np.sort(levels[np.searchsorted(points, angles) - 1])
         low = sample[int((0.5 - WINDOW) * SAMPLES)]
@@ -270,7 +265,7 @@ def _merge(
 def _shifted_cost(
     x: FloatArray, x_levels: IntArray, y: FloatArray, y_levels: IntArray, shift: int
 ) -> tuple[float, float]:
-    """Cost of the coupling at one shift, in units of mass, and its slope in shift / total."""
+    """Cost of the coupling at a shift, times `total`, and its slope with respect to the shift."""
     turn = 2.0 * np.pi
     total = y_levels[-1]
     laps = shift // total

@@ -1,26 +1,24 @@
-"""A density as masses in small cells, refined where its mass has far to go inside a cell.
+"""A measure as masses in small cells; a density is refined where its mass is spread most.
 
-Cells are squares with great circles for sides. Their mass and barycentre are integrals
-of f and x f by a product of Gauss-Legendre rules. The rules have enough nodes for the highest
-degree of f across the cell. The reach of a cell is the distance to its farthest corner.
+Each cell has its mass, its barycentre b (|b| < 1 unless it is one point) and its reach max |x - b|,
+which bound the cost of moving it from both sides to second order in the reach, see `wasserstein`. A
+token is a cell of reach 0.
+
+Cells of a density are squares with great circles for sides. Products of Gauss-Legendre rules
+integrate f and x f over them, with enough nodes for the highest degree of f across the cell. The
+reach is the distance from b to the farthest corner.
 
 W_1 depends on the difference of two densities alone:
 
     W_1(f, g) = t W_1((f - g)^+ / t, (f - g)^- / t)
 
-with the mass t of either part. What stays where it is does not have to be transported, and the
-lower bound does not suffer from it.
+with the mass t of either part. So common mass needs no plan, and does not loosen the lower bound.
 
-A measure is masses in small sets of points, sorted along a path over the sphere. Of each set its
-mass, its barycentre b (in the ball: |b| < 1 unless it is one point) and its reach max |x - b| are
-known. With these the cost of moving it is bounded from both sides to second order in the reach, see
-`wasserstein`; a token is a set of reach 0.
-
-Cells are nested: six faces of a cube, each a square of squares. A face is the image of [-1, 1]^2
-under (a, b) -> (1, tan(pi a / 4), tan(pi b / 4)), normalised and turned: lines of constant a or b
-are great circles, and equal steps are nearly equal angles. The key of a point interleaves the bits
-of its face and of the squares of side 2^-l that hold it, largest first: points sorted by key are
-sorted by cells of every level at once.
+Squares are nested: six faces of a cube, each divided into quarters again and again. A face is the
+image of [-1, 1]^2 under (a, b) -> (1, tan(pi a / 4), tan(pi b / 4)), normalised and turned: lines
+of constant a or b are great circles, and equal steps are nearly equal angles. The key of a point
+interleaves the bits of its face and of its squares of side 2^-l, largest first: points sorted by
+key are sorted by squares of every level at once.
 """
 
 from __future__ import annotations
@@ -36,24 +34,24 @@ from meanfield.arrays import FloatArray, IntArray
 
 Evaluate = Callable[[FloatArray], FloatArray]
 
-_NEGATIVE = 1e-10  # what transforms leave where a density vanishes
+_NEGATIVE = 1e-10  # error of transforms where a density vanishes
 _QUADRATURE = 1e-13
 _COARSEST = 3
 _WIDEST = 8.0  # degree times width of a cell: 12 nodes a side
-_POINTS = 2**20  # at a time
+_POINTS = 2**20  # quadrature points at a time
 
 
 def density_cells(evaluate: Evaluate, degree: int, count: int, p: int, name: str) -> Cells:
-    """Cells of a density, about `count` of them unless its degree needs more.
+    """Cells of a density, about `count` unless its degree needs more.
 
-    evaluate: density at points (n, 3). Cells with most mass x (mean square distance)^(p/2) are
-    divided first.
+    evaluate: density at points (n, 3). Cells with the largest mass x (mean square distance)^(p/2)
+    are divided first.
     """
     return finished(refined(evaluate, degree, count, p, name))
 
 
 class Squares(NamedTuple):
-    """Cells before they are sorted: mass, barycentre, and which squares they are."""
+    """Unsorted cells: masses, barycentres, and the squares that they are."""
 
     mass: FloatArray  # (n,)
     barycentre: FloatArray  # (n, 3)
@@ -63,7 +61,6 @@ class Squares(NamedTuple):
     second: IntArray
 
     def chosen(self, which: npt.NDArray[np.bool_]) -> Squares:
-        """Some of them."""
         return Squares(
             self.mass[which],
             self.barycentre[which],
@@ -88,7 +85,7 @@ class Squares(NamedTuple):
 
 
 def refined(evaluate: Evaluate, degree: int, count: int, p: int, name: str) -> Squares:
-    """Squares and what they hold; see `density_cells`."""
+    """Squares of a density with their masses and barycentres, see `density_cells`."""
     level = _COARSEST
     while 0.5 * np.pi / 2**level * degree > _WIDEST:
         level += 1
@@ -103,7 +100,7 @@ def refined(evaluate: Evaluate, degree: int, count: int, p: int, name: str) -> S
         spread = mass * np.maximum(1.0 - np.linalg.norm(barycentre, axis=1), 0.0) ** (0.5 * p)
         spread[levels == DEPTH] = 0.0
         order = np.argsort(-spread, kind="stable")
-        # A division lowers the largest by a factor of 2^(p + 2): none below a quarter of it yet.
+        # A division lowers the largest spread by 2^(p + 2): spreads below a quarter of it wait.
         chosen = order[: int(np.count_nonzero(spread > 0.25 * spread[order[0]]))][: max(room, 0)]
         if len(chosen) == 0:
             break
@@ -127,7 +124,7 @@ def refined(evaluate: Evaluate, degree: int, count: int, p: int, name: str) -> S
 
 
 def finished(squares: Squares) -> Cells:
-    """Sort the squares, and make their masses integers."""
+    """Sorted cells with integer masses."""
     masses = integer_masses(squares.mass)
     return sorted_cells(masses, squares.barycentre, squares.reach, squares.keys)
 
@@ -141,7 +138,7 @@ def integrals(
     second: IntArray,
     name: str | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Masses and barycentres of cells; `name` is for errors on the whole sphere."""
+    """Masses and barycentres of squares; with a `name`, refuse negative densities."""
     width = 0.5 * np.pi / 2.0 ** levels.min()
     nodes, weights = np.polynomial.legendre.leggauss(_node_count((degree + 2) * width))
     pair_weights = np.outer(weights, weights).ravel()
@@ -154,7 +151,7 @@ def integrals(
         cells = levels[part], face[part], first[part], second[part]
         points = np.ascontiguousarray(_at(*cells, nodes).reshape(-1, 3))
         values = evaluate(points)
-        # Transforms leave a share of the largest value, wherever that is.
+        # Errors of transforms are a share of the largest value on the sphere.
         lowest, largest = min(lowest, float(values.min())), max(largest, float(values.max()))
         a, b, half = _coordinates(*cells, nodes)
         density = face_density(a[:, :, None], b[:, None, :]).reshape(len(cells[0]), -1)
@@ -173,7 +170,7 @@ def integrals(
 
 
 def _node_count(phase: float) -> int:
-    """Nodes that integrate cos(phase t / 2) over [-1, 1] to rounding."""
+    """Number of nodes that integrate cos(phase t / 2) over [-1, 1] to rounding."""
     half = 0.5 * phase
     for count in range(2, 64):
         nodes, weights = np.polynomial.legendre.leggauss(count)
@@ -200,8 +197,8 @@ def _at(
     return face_points(face[:, None, None], a[:, :, None], b[:, None, :])
 
 
-_MASS_NOISE = 1e-13  # mass by which evaluated densities of mass 1 are uncertain
-_ONE_SIGN = 1e-9  # of |f - g|: a cell in which less has the other sign is taken to have one
+_MASS_NOISE = 1e-13  # error of the masses of evaluated densities of mass 1
+_ONE_SIGN = 1e-9  # a cell has one sign if a smaller share of |f - g| cancels in it
 
 
 class Difference(NamedTuple):
@@ -216,7 +213,7 @@ class Difference(NamedTuple):
 def difference_cells(first: Evaluate, second: Evaluate, degree: int, count: int) -> Difference:
     """Cells of the positive and the negative part, about `count` in all.
 
-    Where f - g changes its sign inside a cell, the cell has its net mass, spread like |f - g|: that
+    Where f - g changes its sign inside a cell, the cell has its net mass, spread like |f - g|. This
     moves W_1 by at most twice the integral of |f - g| there, times the distance to its direction.
     """
     squares = refined(lambda x: np.abs(first(x) - second(x)), degree, count, 1, "difference")
@@ -227,7 +224,7 @@ def difference_cells(first: Evaluate, second: Evaluate, degree: int, count: int)
         )
     )
     mixed = squares.mass - np.abs(net) > _ONE_SIGN * squares.mass
-    # Angles are at most pi / 2 times chords, and the direction is not farther off than that allows.
+    # Angles to the direction of b are at most pi / 2 times distances to b.
     error = np.pi * float(squares.mass[mixed] @ squares.reach[mixed])
     error += np.pi * (_ONE_SIGN * float(squares.mass.sum()) + _MASS_NOISE)
     squares = squares._replace(mass=np.abs(net))
@@ -241,7 +238,7 @@ TOTAL = 2**60  # sums of two masses stay below 2^63
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Masses in small sets."""
+    """Masses in small sets of points, sorted by key."""
 
     masses: IntArray  # (n,): positive
     barycentres: FloatArray  # (n, 3)
@@ -268,7 +265,7 @@ class Cells:
 def sorted_cells(
     masses: IntArray, barycentres: FloatArray, reaches: FloatArray, keys: IntArray
 ) -> Cells:
-    """Cells sorted by key, without those that are empty."""
+    """Cells sorted by key, without empty ones."""
     order = np.argsort(keys, kind="stable")
     order = order[masses[order] > 0]
     return Cells(
@@ -280,12 +277,12 @@ def sorted_cells(
 
 
 def token_cells(points: FloatArray, masses: IntArray) -> Cells:
-    """Every token a cell of its own."""
+    """Cells of one token each."""
     return sorted_cells(masses, points, np.zeros(len(points)), keys_of(points))
 
 
 def integer_masses(weights: FloatArray, total: int = TOTAL) -> IntArray:
-    """Weights as integers with this sum; each moves by one unit of rounding, or 1 / total."""
+    """Weights as integers of sum `total`; each moves by rounding, or by 1 / total."""
     if len(weights) == 0:
         return np.zeros(0, dtype=np.int64)
     levels = np.cumsum(weights)
@@ -296,13 +293,13 @@ def integer_masses(weights: FloatArray, total: int = TOTAL) -> IntArray:
 
 
 def level_starts(cells: Cells, level: int) -> IntArray:
-    """Where a new cell of this level begins, along the sorted sets."""
+    """Indices at which a new square of this level begins, along the sorted cells."""
     prefixes = cells.keys >> 2 * (DEPTH - level)
     return np.append(0, np.flatnonzero(np.diff(prefixes)) + 1)
 
 
 def grouped(cells: Cells, starts: IntArray) -> Cells:
-    """Sets united into larger ones, each a run of neighbours."""
+    """Cells united into larger ones, each a run of neighbours."""
     masses = np.add.reduceat(cells.masses, starts)
     weighted = cells.masses[:, None] * cells.barycentres
     barycentres = np.add.reduceat(weighted, starts, axis=0) / masses[:, None]
@@ -315,7 +312,7 @@ def grouped(cells: Cells, starts: IntArray) -> Cells:
     return Cells(masses, barycentres, reaches, cells.keys[starts])
 
 
-DEPTH = 28  # levels: cells of the last are 6e-9 wide
+DEPTH = 28  # levels: squares of the last are 6e-9 wide
 
 # Axes (normal, a, b) of every face.
 _AXES = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]] * 2)
@@ -323,7 +320,7 @@ _SIGNS = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
 
 
 def keys_of(points: FloatArray) -> IntArray:
-    """Key of the smallest cell that holds each point, shape (n,)."""
+    """Key of the smallest square around each point, shape (n,)."""
     rows = np.arange(len(points))
     axis = np.abs(points).argmax(axis=1)
     normal = points[rows, axis]

@@ -1,10 +1,9 @@
 """Optimal plans between cells, from coarse to fine.
 
-A plan between large cells is divided among their parts (north-west rule, along the path that sorts
-them), which leaves a forest to start the network simplex from. The arcs it may use are the most
-promising by the duals of the large cells; then all pairs are priced by a search, those that would
-improve the plan are added, and the simplex goes on: column generation, which ends at the
-optimum over all pairs.
+The north-west rule divides a plan between large cells among their parts, along the path that sorts
+them. The result is a forest, from which the network simplex starts. Its first arcs are the best by
+the duals of the large cells. Then a search prices all pairs, adds those that improve the plan, and
+the simplex goes on: column generation, which ends at the optimum over all pairs.
 
 The network simplex solves
 
@@ -12,13 +11,12 @@ The network simplex solves
     sum of flows out of source i = supply_i,   sum of flows into sink k = demand_k,
 
 over a list of arcs a = (source, sink). A basis is a spanning tree of sources, sinks and one
-root; the duals f of the sources and g of the sinks are determined by f_i + g_k = cost on the
-arcs of the tree. An arc with f_i + g_k > cost enters, flow is sent round the cycle it closes, and
-the arc that is emptied first leaves; among several, the last of the cycle (a strongly feasible
-tree cannot cycle) [1]_. Flows are integers: nothing is rounded, ties are ties.
+root; f_i + g_k = cost on its arcs determines the duals f of the sources and g of the sinks. An arc
+with f_i + g_k > cost enters, flow is sent round the cycle it closes, and the arc that empties first
+leaves; among several, the last of the cycle (a strongly feasible tree cannot cycle) [1]_. Flows are
+integers, so ties are exact.
 
-Where the plan falls into several trees, each hangs from the root by an arc that can never carry
-flow, at the dual that was given for it.
+A plan of several trees hangs each from the root, by an arc without flow, at its given dual.
 
 .. [1] Ahuja, Magnanti, Orlin, Network Flows, Prentice Hall 1993, chapter 11.
 """
@@ -36,13 +34,13 @@ from meanfield.transport.sphere.partition import Cells
 from meanfield.transport.sphere.search import Sites, nearest, pair_cost
 
 _CANDIDATES = 6
-_ADDED = 4  # arcs a round for every set
-_EFFORT = 48  # runs searched for candidates
-_COST_NOISE = 1e-14  # of reduced costs, which are differences of numbers up to pi^2
+_ADDED = 4  # arcs a round for every cell
+_EFFORT = 48  # leaves searched for candidates
+_COST_NOISE = 1e-14  # rounding of reduced costs, relative to pi^p
 
 
 class Plan(NamedTuple):
-    """Flows between two families of cells, and duals: f_i + g_k <= c_ik, = where flow is."""
+    """Flows between two families of cells, and duals f_i + g_k <= c_ik, equal where mass flows."""
 
     source: IntArray  # (S,)
     sink: IntArray
@@ -52,10 +50,10 @@ class Plan(NamedTuple):
 
 
 def sites(cells: Cells, geodesic: bool) -> Sites:
-    """Positions and variances by which moving the cells is priced: an upper bound to first order.
+    """Positions and variances of cells, whose costs are upper bounds to first order.
 
-    For the chord the mean of |x - y|^2 over x and y is exact: |b_i - b_k|^2 + v_i + v_k with
-    v = 1 - |b|^2. Geodesic distances are to the direction of b: with chords c <= h to it,
+    For the chord the mean of |x - y|^2 is exactly |b_i - b_k|^2 + v_i + v_k with v = 1 - |b|^2.
+    Geodesic distances start at the direction of b: with chords c <= h to it,
     v = (rho(h) / h)^2 (2 - 2 |b|), where 2 - 2 |b| is the mean of c^2.
     """
     lengths = cells.lengths
@@ -74,7 +72,7 @@ def farthest_chord(cells: Cells) -> FloatArray:
 
 
 def first_plan(first: Cells, second: Cells) -> Plan:
-    """Any plan, with no duals."""
+    """Plan by the north-west rule, with duals 0."""
     source, sink, flow = _north_west(first.masses, second.masses)
     return Plan(source, sink, flow, np.zeros(len(first)), np.zeros(len(second)))
 
@@ -94,12 +92,12 @@ def divided(
 
 
 def optimal(plan: Plan, first: Sites, second: Sites, geodesic: bool, p: int, gap: float) -> Plan:
-    """Improve a plan until it is optimal over all pairs but for about `gap`: 0 is to rounding."""
+    """Plan that is optimal over all pairs up to about `gap`; with 0, up to rounding."""
     n, m = len(first.points), len(second.points)
     effort = _EFFORT
     thorough = gap <= 0.0
     gap = max(gap, _COST_NOISE * np.pi**p)
-    # One transform makes duals that were handed down fit their places.
+    # One transform fits the duals of the larger cells to these.
     rows, values = nearest(first, second, plan.g, _CANDIDATES, None, geodesic, p, effort)
     f = values[:, 0].copy()
     columns, _ = nearest(second, first, f, _CANDIDATES, None, geodesic, p, effort)
@@ -130,7 +128,7 @@ def optimal(plan: Plan, first: Sites, second: Sites, geodesic: bool, p: int, gap
 
 
 def transposed(plan: Plan) -> Plan:
-    """Seen from the other side."""
+    """Plan with sources and sinks exchanged."""
     return Plan(plan.sink, plan.source, plan.flow, plan.g, plan.f)
 
 
@@ -146,7 +144,7 @@ def split(
 ) -> Plan:
     """Divide the sinks of a plan into parts, at the least cost that keeps its flows.
 
-    Sink K has the parts from starts[K] on; the simplex couples many small problems side by side.
+    Sink K has the parts from starts[K] on; one simplex solves many small problems side by side.
     """
     order = np.lexsort((plan.source, plan.sink))
     source, flow = plan.source[order], plan.flow[order]
@@ -182,7 +180,7 @@ def _products(edges: IntArray, ends: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _pairs(neighbours: IntArray, sinks: int, swapped: bool = False) -> IntArray:
-    """Numbers i m + k of the pairs (i, k) in a table of neighbours."""
+    """Numbers i `sinks` + k of the pairs (i, k) in a table of neighbours."""
     owner = np.repeat(np.arange(len(neighbours)), neighbours.shape[1])
     other = neighbours.ravel()
     owner, other = owner[other >= 0], other[other >= 0]
@@ -206,7 +204,7 @@ def pair_costs(
 
 @njit
 def _north_west(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Couple two lists of positive masses with the same sum in the order they come in."""
+    """Couple two lists of positive masses of the same sum, in their order."""
     size = len(first) + len(second)
     source = np.empty(size, np.int64)
     sink = np.empty(size, np.int64)
@@ -264,7 +262,7 @@ def hang(
 ) -> Basis:
     """Basis of a plan: positive flows start (S,) on the first S arcs, which form a forest.
 
-    source, sink, cost (A,): arcs; duals (n + m,): to hang the trees of that forest by.
+    source, sink, cost (A,): arcs. duals (n + m,): a tree hangs at the dual of its first source.
     """
     nodes = sources + sinks
     basis = Basis(
@@ -324,7 +322,7 @@ def improve(
     cost: FloatArray,
     tolerance: float,
 ) -> int:
-    """Change the basis until f_i + g_k <= cost + tolerance on all arcs; returns the pivots."""
+    """Pivot until f_i + g_k <= cost + tolerance on all arcs; return the number of pivots."""
     dual = basis.dual
     arcs = len(source)
     block = max(64, int(np.sqrt(arcs)))
@@ -332,7 +330,7 @@ def improve(
     position = 0
     scanned = 0
     while scanned < arcs:
-        # The most violated arc of a block; the next block if it has none.
+        # Most violated arc of a block; if there is none, the next block.
         best = -tolerance
         entering = _NONE
         stop = min(block, arcs - scanned)
@@ -377,10 +375,10 @@ def _detach(u: int, basis: Basis) -> None:
 
 @njit
 def _pivot(basis: Basis, sources: int, entering: int, i: int, k: int, reduced: float) -> None:
-    """Send flow round the cycle that the arc from i to k closes, and change the tree."""
+    """Send flow round the cycle that the arc from i to k closes; exchange arcs of the tree."""
     parent, arc, flow, depth, child, after, _, dual = basis
-    # Flow goes out of sources: it falls on arcs above sources on the side of i, and on arcs above
-    # sinks on the side of k.
+    # Flow leaves sources. So it decreases on arcs above sources on the side of i, and on arcs
+    # above sinks on the side of k.
     least_i = least_k = _UNBOUNDED
     out_i = out_k = _NONE
     u, v = i, k
@@ -410,8 +408,7 @@ def _pivot(basis: Basis, sources: int, entering: int, i: int, k: int, reduced: f
         last, top, v = out_k, k, i
     else:
         last, top, v = out_i, i, k
-    # What hangs below the leaving arc is hung up by the entering one: the path between them is
-    # turned round.
+    # The subtree below the leaving arc now hangs from the entering one: reverse the path between.
     u = top
     new_arc, new_flow = entering, amount
     while True:
@@ -440,7 +437,7 @@ def _pivot(basis: Basis, sources: int, entering: int, i: int, k: int, reduced: f
 
 @njit
 def _refresh(basis: Basis, sources: int, cost: FloatArray) -> None:
-    """Duals of the tree afresh: shifts were added up along the way."""
+    """Compute the duals of the tree anew, without the rounding of added shifts."""
     parent, arc, _, _, child, after, _, dual = basis
     root = len(parent) - 1
     u = child[root]

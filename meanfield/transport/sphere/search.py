@@ -1,16 +1,16 @@
 """Smallest c(x_i, y_k) - g_k over all k, for many i: the hard c-transform and its candidates.
 
-Sets are sorted along a path over the sphere, so that runs of neighbours are compact: a binary tree
-of runs, each with a ball round it and the largest g in it, leaves out what is too far away. Nothing
-is approximate: the minimum is over all k.
+Cells are sorted along a path over the sphere, so runs of neighbours are compact. A binary tree of
+runs, each with the ball around it and its largest g, excludes runs that are too far away. The
+minimum is exact, over all k.
 
 The cost C of moving a unit of mass is a function of the chord s = |x - y|:
 
     chordal   C_1 = s,                C_2 = s^2,
     geodesic  C_1 = 2 arcsin(s / 2),  C_2 = (2 arcsin(s / 2))^2.
 
-All four are increasing and convex in s, hence convex in (x, y) jointly: the lower bounds of
-`wasserstein` rest on that.
+All four are increasing and convex in s, hence convex in (x, y) jointly, as the lower bounds of
+`wasserstein` need.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _CHUNK = 2048
 
 
 class Tree(NamedTuple):
-    """Runs of neighbours: run j has the halves 2 j and 2 j + 1; the last `leaves` are leaves."""
+    """Runs of neighbours: run j has the halves 2 j and 2 j + 1; the last half are leaves."""
 
     centres: FloatArray  # (2 leaves, 3)
     reaches: FloatArray  # radius of the balls
     least: FloatArray  # smallest variance
     largest: FloatArray  # largest dual
-    slopes: FloatArray  # (2 leaves, 3), s of a linear fit of the duals
+    slopes: FloatArray  # (2 leaves, 3), slopes s of linear fits of the duals
     residuals: FloatArray  # largest g_k - <s, y_k - centre>
 
 
 class Sites(NamedTuple):
-    """Positions between which transport is priced: cost (d(x, y)^2 + v_x + v_y)^(p/2)."""
+    """Points with variances: moving mass between them costs (d(x, y)^2 + v_x + v_y)^(p/2)."""
 
     points: FloatArray  # (n, 3)
     variances: FloatArray  # (n,)
@@ -55,11 +55,11 @@ def nearest(
     p: int,
     effort: int = 2**62,
 ) -> tuple[IntArray, FloatArray]:
-    """The `count` targets of smallest cost less dual, for every query; both sorted by key.
+    """The `count` targets of smallest cost minus dual, for every query; both sorted by key.
 
-    limits (n,): only values below these are wanted; effort: runs of eight that are compared in all,
-    for every query. Beyond, the answer may not be the smallest. Returns indices (n, count), -1
-    where there are no more, and values (n, count), or infinity.
+    limits (n,): only smaller values count. effort: leaves that are searched for every query, after
+    which the answer may not be the smallest. Returns indices (n, count), -1 where there are no
+    more, and values (n, count), or infinity.
     """
     tree = build_tree(targets, duals)
     n = len(queries.points)
@@ -112,7 +112,7 @@ def _fill(
 ) -> None:
     count = len(duals)
     size = leaves
-    length = LEAF  # of a run on this level
+    length = LEAF  # length of a run on this level
     while size >= 1:
         for j in range(size):
             start, stop = j * length, min((j + 1) * length, count)
@@ -147,14 +147,14 @@ def _fill(
 
 @njit
 def _fit(points: FloatArray, duals: FloatArray) -> FloatArray:
-    """Slope of a linear fit; any slope would do for bounds that hold."""
+    """Slope of a linear fit; bounds hold with any slope."""
     n = len(duals)
     mean = np.zeros(4)
     for k in range(n):
         for c in range(3):
             mean[c] += points[k, c] / n
         mean[3] += duals[k] / n
-    a = np.zeros((3, 4))  # second moments, and those with the duals
+    a = np.zeros((3, 4))  # second moments of points, and of points with duals
     step = np.empty(4)
     for k in range(n):
         for c in range(3):
@@ -163,7 +163,7 @@ def _fit(points: FloatArray, duals: FloatArray) -> FloatArray:
         for c in range(3):
             for d in range(4):
                 a[c, d] += step[c] * step[d]
-    ridge = 1e-3 * (a[0, 0] + a[1, 1] + a[2, 2])  # runs are flat: nothing is known of the normal
+    ridge = 1e-3 * (a[0, 0] + a[1, 1] + a[2, 2])  # runs are flat: the fit lacks the normal
     slope = np.zeros(3)
     if ridge == 0.0:
         return slope
@@ -186,10 +186,10 @@ def _fit(points: FloatArray, duals: FloatArray) -> FloatArray:
 def bound_below(
     x: float, y: float, z: float, variance: float, node: int, tree: Tree, geodesic: bool, p: int
 ) -> float:
-    """Bound of cost less dual over a run, from a query at (x, y, z).
+    """Lower bound of cost minus dual over a run, for a query at (x, y, z).
 
-    With the distance s to the centre of the ball and its radius R, the cost is at least that at
-    max(s - R, 0); and, being convex, at least its tangent at the centre, c - <T, y_k - centre>.
+    With the distance s to the centre of the ball and its radius R, the cost is at least its value
+    at max(s - R, 0), and at least its tangent at the centre, c - <T, y_k - centre>.
     """
     dx = x - tree.centres[node, 0]
     dy = y - tree.centres[node, 1]
@@ -278,12 +278,12 @@ def _nearest(
                     height += 1
 
 
-LARGEST_CHORD = 1.99  # tangents of the geodesic cost are taken no nearer to the antipode
+LARGEST_CHORD = 1.99  # largest chord at which tangents of the geodesic cost are taken
 
 
 @njit
 def squared_distance(chord2: float, geodesic: bool) -> float:
-    """Square of the distance whose chord has this square."""
+    """Squared distance of two points from their squared chord."""
     if not geodesic:
         return chord2
     if chord2 >= 4.0:
@@ -315,14 +315,14 @@ def pair_slope(chord: float, variance: float, geodesic: bool, p: int) -> float:
 
 @njit
 def cost_of_chord(chord: float, geodesic: bool, p: int) -> float:
-    """C(s)."""
+    """Cost C(s) of a chord s."""
     cost: float = pair_cost(chord * chord, 0.0, geodesic, p)
     return cost
 
 
 @njit
 def slope_of_chord(chord: float, geodesic: bool, p: int) -> float:
-    """C'(s); s < 2 if the cost is geodesic."""
+    """Derivative C'(s); s < 2 if the cost is geodesic."""
     rate = 1.0
     distance = chord
     if geodesic:

@@ -1,14 +1,14 @@
 """Potentials that are feasible on whole cells: the hard c-transform, with slopes.
 
-Potentials are f_i + <u_i, x - b_i> on cell i and g_k + <v_k, y - b_k> on cell k. As c = C(|x - y|)
-is convex in (x, y), it lies above its tangent at any difference a:
+Potentials are f_i + <u_i, x - b_i> on cell i and g_k + <v_k, y - b_k> on cell k. The cost
+c = C(|x - y|) is convex in (x, y), so it lies above its tangent at any difference a:
 
     c(x, y) - <u_i, x - b_i> - <v_k, y - b_k>
         >= C(|a|) + <T, b_i - b_k - a> - r_i |T - u_i| - r_k |T + v_k| =: c_ik,
 
 with T = C'(|a|) a / |a| and the reaches r. So the potentials are feasible if f_i + g_k <= c_ik, and
-f_i = min_k (c_ik - g_k), over all k, is the largest that is. c_ik is taken as the best of three: at
-a = b_i - b_k, and at the differences by which i and k were found to be moved.
+the largest feasible f_i is min_k (c_ik - g_k) over all k. c_ik is the best of three tangents: at
+a = b_i - b_k, and at the differences to the nearest partners of i and of k.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ _CHUNK = 2048
 
 
 class Tangents(NamedTuple):
-    """One family of cells for the lower bound; `slopes` hold u_i of queries, -v_k of targets."""
+    """One family of cells, with slopes and tangents for the lower bound."""
 
     points: FloatArray  # (n, 3), barycentres
     reaches: FloatArray  # (n,)
-    slopes: FloatArray  # (n, 3), u_i or -v_k
-    normals: FloatArray  # (n, 3), slope T of a tangent that may be used instead of the one at a
+    slopes: FloatArray  # (n, 3), u_i of queries or -v_k of targets
+    normals: FloatArray  # (n, 3), slope T of another tangent
     offsets: FloatArray  # (n,), C(|a|) - <T, a> of that tangent
 
 
 def transform(
     queries: Tangents, targets: Tangents, duals: FloatArray, geodesic: bool, p: int
 ) -> FloatArray:
-    """Largest potential of the queries that is feasible with `duals` at the targets."""
+    """Largest potentials of the queries that are feasible with `duals` of the targets."""
     tree = build_tree(Sites(targets.points, np.zeros(len(duals))), duals)
-    # A tree over the slopes: a ball round those of a run, and its largest reach.
+    # A tree over the slopes: a ball around the slopes of a run, and its largest reach.
     bends = build_tree(Sites(targets.slopes, np.zeros(len(duals))), targets.reaches)
     steepest = float(np.sqrt((targets.slopes**2).sum(axis=1).max()))
     n = len(queries.points)
@@ -224,7 +224,7 @@ def _transform(
                     steep = slope_of_chord(far, geodesic, p)
                     misfit, others = steep + own, steep + steepest
                     if near > 0.0 and away < LARGEST_CHORD:
-                        # Slopes at the centre of the run, and how far others are from them.
+                        # Slope at the centre of the run, and its largest change in the ball.
                         along = slope_of_chord(away, geodesic, p) / away
                         tx, ty, tz = along * dx, along * dy, along * dz
                         change = ball * slope_variation(near, far, geodesic, p)
@@ -237,7 +237,7 @@ def _transform(
                         )
                         others = min(others, aside + change)
                     bound -= reach * misfit + wide * others
-                    if wide == 0.0:  # the tangent at the nearest, which has hardly a misfit
+                    if wide == 0.0:  # the query's own tangent has hardly a misfit
                         linear = offset + normal[0] * dx + normal[1] * dy + normal[2] * dz
                         linear -= tree.residuals[son] + ball * _length(
                             normal[0] + tree.slopes[son, 0],

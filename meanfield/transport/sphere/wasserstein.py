@@ -3,22 +3,20 @@
     W_p(mu, nu)^p = min over couplings of int d(x, y)^p,   d geodesic, or the chord |x - y|.
 
 Measures become masses in small cells: tokens are cells of one point, densities are integrated over
-cells (`partition`). Plans between cells are optimised by a network simplex, from coarse cells to
-fine (`plans`), each with a certificate.
+cells (`partition`). A network simplex optimises plans between cells, from coarse to fine (`plans`).
+A certificate bounds the cost for every distribution of the masses inside their cells.
 
-The certificate bounds the cost whatever the masses do inside their cells.
-
-Above. Mass that goes from cell i to cell k is spread over both, independently. With the variance
-s^2 about the direction of the barycentre, and rho its largest distance from there,
+Upper bound. Mass that goes from cell i to cell k is spread over both, independently. With the
+variance s^2 about the direction of the barycentre b, and the largest distance rho from there,
 
     E d^2 <= d_ik^2 + s_i^2 + s_k^2 + 2 (d_ik + rho_k) e_i + 2 d_ik e_k,    e = s^2 rho / 6,
 
 by Toponogov's comparison: squared distances on the sphere grow no faster than in the plane. e
-bounds the mean of the logarithm, that of the tangential part being 0. E d <= (E d^2)^(1/2). For the
-chord E |x - y|^2 = |b_i - b_k|^2 + (1 - |b_i|^2) + (1 - |b_k|^2), exactly.
+bounds the mean of the logarithm, as the mean of the tangential part is 0. E d <= (E d^2)^(1/2). For
+the chord E |x - y|^2 = |b_i - b_k|^2 + (1 - |b_i|^2) + (1 - |b_k|^2), exactly.
 
-Below. Potentials f_i + <u_i, x - b_i> on cell i and g_k + <v_k, y - b_k> on cell k have the means
-f_i and g_k: b is the barycentre. `tangents` finds the largest f that is feasible with g.
+Lower bound. Potentials f_i + <u_i, x - b_i> on cell i and g_k + <v_k, y - b_k> on cell k have the
+means f_i and g_k. `tangents` finds the largest f that is feasible with g.
 """
 
 from __future__ import annotations
@@ -61,20 +59,20 @@ from meanfield.transport.sphere.tangents import Tangents, transform
 EXACT = 4000
 """Points against points are solved to the optimum up to this many on the larger side."""
 
-# Cells of a density, and the most between which plans are optimised: tried one after the other.
+# Stages: cells of a density, and most cells of a side between which plans are optimised.
 _FEW = (6_000, 1_600)
-# So many cells for each token give a bracket of tokens and their own law of relative width 1.
+# Tokens against their own law: so many cells for each token give a bracket of relative width 1.
 _CELLS_OF_A_TOKEN = 0.25
-_LEAST_SAMPLE = 10  # fewer points are no sample
+_LEAST_SAMPLE = 10  # fewer points count as so many
 _STAGES = ((24_000, 6_400), (96_000, 25_600), (384_000, 25_600))
-_WIDE = 0.25  # relative width after the second stage at which the third is worth its time
-_WIDEST = 0.5  # after the first, at which the second is not
+_WIDE = 0.25  # the third stage runs if the relative width is larger
+_WIDEST = 0.5  # the second stage is left out if the relative width is larger
 _STAGES_OF_DENSITIES = (_FEW, _STAGES[0])
-# What the second of these, which takes ten times as long, leaves of the width: 0.78 to 0.82.
+# Share of the width that the second of these leaves, in ten times the time: 0.78 to 0.82.
 _LEFT = 0.8
-_NOTHING = 1e-9  # a distance below is rounding, whose width says nothing
+_NOTHING = 1e-9  # a smaller distance is rounding
 Stages = tuple[tuple[int, int], ...]
-# Cells of densities still in use, by number and p: many systems are compared with one density.
+# Cells of densities still in use, by (number, p): many systems are compared with one density.
 _partitions: WeakKeyDictionary[Density, dict[tuple[int, int], Cells]] = WeakKeyDictionary()
 _COSTS = ("geodesic", "chordal")
 
@@ -89,20 +87,18 @@ def wasserstein_sphere(
 ) -> Bracket:
     """Wasserstein distance W_p on the sphere, between certified bounds, p = 1 or 2.
 
-        W_p(mu, nu)^p = min over couplings of int d(x, y)^p
-
     The distance d is the angle between x and y ("geodesic") or the chord |x - y| ("chordal"). The
     upper bound is the cost of a plan, the lower one the value of feasible potentials. Both include
-    all that replacing a density by masses in cells can do.
+    the error of replacing a density by masses in cells.
 
     Points against points, at most 4,000 each, are solved to the optimum: the bounds agree to
-    rounding, 1e-13 of W_p^p. Unequal weights are rounded to multiples of 2^-60. Mass that moves
-    next to its antipode has an angle known to 6e-8 at worst.
+    rounding, 1e-13 of W_p^p. Unequal weights are rounded to multiples of 2^-60. The angle between
+    a point and its antipode has an error of 6e-8 at most.
 
-    Otherwise the work stops when the bounds are within `tolerance` of each other, or after the
-    finest cells: 96,000 for a density (384,000 where the bracket is still wider than 25 %), plans
-    between 25,600 cells a side. Two densities get 6,000 cells each, then 24,000, which takes ten
-    times as long; a warning says where the distance lies if the bracket is going to stay wide.
+    Otherwise the work stops when the relative width is below `tolerance`, or after the finest
+    cells: 96,000 for a density (384,000 where the bracket is still wider than 25 %), plans between
+    25,600 cells a side. Two densities get 6,000 cells each, then 24,000, which takes ten times as
+    long. Before that a warning gives the bounds, if the bracket will stay wide.
 
     Plans from coarse to fine: Schmitzer, J. Math. Imaging Vision 56 (2016), 238-259. Duality:
     Villani, Optimal Transport, Springer 2009, theorem 5.10.
@@ -143,7 +139,7 @@ def wasserstein_sphere(
         return bracket(x, y, geodesic, p, tolerance=tolerance, largest=largest)
 
     stages = _STAGES_OF_DENSITIES if isinstance(first, Density) else _STAGES
-    # Few tokens are far from any density: fewer cells are narrow enough.
+    # Few tokens are far from any density, so coarse cells give a narrow bracket.
     if isinstance(first, Measure) and (
         _CELLS_OF_A_TOKEN * max(len(first.points), _LEAST_SAMPLE) <= _FEW[0] * tolerance**2
     ):
@@ -154,7 +150,7 @@ def wasserstein_sphere(
 
 
 def _finer(attempt: Callable[[int, int], Bracket], stages: Stages, tolerance: float) -> Bracket:
-    """Brackets of the same distance until they are narrow enough; warns before the long part."""
+    """Intersection of brackets until it is narrow enough; warns before the long stage."""
     lower, upper = 0.0, np.pi
     for number, stage in enumerate(stages):
         width = (upper - lower) / upper
@@ -180,9 +176,8 @@ def _finer(attempt: Callable[[int, int], Bracket], stages: Stages, tolerance: fl
 def sample_floor(tokens: int) -> float:
     """Mean W_1 (geodesic) between two independent uniform samples: ((2.5 + 1.38 ln n) / n)^(1/2).
 
-    Matching theorem in two dimensions: Ajtai, Komlos, Tusnady, Combinatorica 4 (1984), 259-264. Its
-    form is fitted to exact distances at n = 100 to 4,000 within 1 to 3 %. Two laws may agree if
-    their tokens are closer than this.
+    The form is that of the matching theorem in two dimensions: Ajtai, Komlos, Tusnady,
+    Combinatorica 4 (1984), 259-264. Exact distances at n = 100 to 4,000 fit within 1 to 3 %.
     """
     if tokens < 1:
         raise ValueError(f"tokens = {tokens}, expected at least 1.")
@@ -220,7 +215,7 @@ def _cells(measure: Measure | Density, count: int, p: int, name: str) -> Cells:
 
 
 def _evaluation(density: Density) -> tuple[Callable[[FloatArray], FloatArray], int]:
-    """Values at points, and the largest degree."""
+    """Function of points, and the largest degree of the density."""
     manifold, coefficients = density.manifold, density.coefficients
     if np.any(coefficients[1:]):
         return lambda points: manifold.evaluate(coefficients, points), density.max_degree
@@ -230,7 +225,7 @@ def _evaluation(density: Density) -> tuple[Callable[[FloatArray], FloatArray], i
 def _between_densities(
     first: Density, second: Density, count: int, largest: int, geodesic: bool, tolerance: float
 ) -> Bracket:
-    """Bracket of W_1, from the difference."""
+    """Bracket of W_1, from the positive and negative parts of the difference."""
     f, degree = _evaluation(first)
     g, other = _evaluation(second)
     parts = difference_cells(f, g, max(degree, other), count)
@@ -245,9 +240,9 @@ def _between_densities(
 
 _FIRST = 400
 _FACTOR = 4
-_CONES = 0.75  # W_1 from below by cones, relative to its upper bound, that is enough
+_CONES = 0.75  # a bound by cones is enough if it exceeds this share of the upper bound
 _ROOT_NOISE = 2 * EPS  # of the last root and sum
-_GAP = 2e-3  # how far from optimal plans may be, relative to their cost
+_GAP = 2e-3  # allowed gap of a plan to the optimum, relative to its cost
 
 
 def bracket(
@@ -260,10 +255,9 @@ def bracket(
     largest: int,
     exact: bool = False,
 ) -> Bracket:
-    """Bracket of W_p, finer and finer until it is narrower than tolerance x upper.
+    """Bracket of W_p; cells are refined until plans have `largest` cells a side, or all.
 
-    If one of the measures has no reach, it is the first. largest: cells of a family between which
-    plans are optimised, at most; exact: go on to the optimum over all pairs.
+    A family of points must come first. exact: go on to the optimum over all pairs.
     """
     size = _FIRST
     families = (first, second)
@@ -280,7 +274,7 @@ def bracket(
         else:
             owners = (np.searchsorted(new, old) for new, old in zip(starts, before, strict=True))
             plan = divided(plan, x, y, *owners)
-        # Only a plan of bounded relative width will be asked for.
+        # A gap is enough, unless the optimum is wanted.
         gap = 0.0 if finest and exact else _GAP * value
         at = sites(x, geodesic), sites(y, geodesic)
         plan = optimal(plan, *at, geodesic, p, gap)
@@ -309,10 +303,10 @@ def bracket(
             below = -np.inf
             if p == 1 and not first.reaches.any():
                 below = cone_bound(plan.g, at[1], first, second, geodesic)
-            # Where W_1 is large against the cells the cones are nearly as good as the transform
-            # over all pairs, which then has whole rays of equally good pairs to look at.
+            # Where W_1 is large beside the cells, cones are nearly as good as the transform, which
+            # then has whole rays of equally good pairs to search.
             if p == 2 or exact or len(first) == 1 or below < _CONES * above:
-                # Potentials end on the finer family, where most of what they can gain is.
+                # The last transform is on the finer family, where potentials gain most.
                 if len(first) < len(second):
                     other = lower_bound(plan.g, at[1], first, second, geodesic, p)
                 elif p == 2 or exact or below < 0.0:
@@ -331,7 +325,7 @@ def bracket(
 
 
 def _rounding(plan: Plan, first: Cells, second: Cells) -> float:
-    """How far rounding may put an angle: d(s^2) / (s sqrt(4 - s^2)), 6e-8 near the antipode."""
+    """Largest rounding error of an angle: d(s^2) / (s sqrt(4 - s^2)), 6e-8 near the antipode."""
     moves = first.directions[plan.source] - second.directions[plan.sink]
     square = np.minimum(np.sum(moves**2, axis=1), 4.0)
     slack = 2.0 * _ROOT_NOISE * square
@@ -341,7 +335,7 @@ def _rounding(plan: Plan, first: Cells, second: Cells) -> float:
 
 
 def _ladder(cells: Cells) -> list[IntArray]:
-    """Runs that share a cell of each level, from coarse to single."""
+    """Starts of the runs of each level, from coarse runs to single cells."""
     ladder = []
     for level in range(1, DEPTH + 1):
         ladder.append(level_starts(cells, level))
@@ -351,12 +345,12 @@ def _ladder(cells: Cells) -> list[IntArray]:
 
 
 def _fitting(ladder: list[IntArray], size: int) -> IntArray:
-    """Finest of the ladder with at most this many runs."""
+    """Finest level of a ladder with at most `size` runs."""
     return next((starts for starts in reversed(ladder) if len(starts) <= size), ladder[0])
 
 
 def upper_bound(plan: Plan, first: Cells, second: Cells, geodesic: bool, p: int) -> float:
-    """Cost of the plan, W_p^p from above."""
+    """Upper bound of W_p^p: the cost of a plan."""
     x, y = sites(first, geodesic), sites(second, geodesic)
     i, k = plan.source, plan.sink
     variance = x.variances[i] + y.variances[k]
@@ -376,10 +370,10 @@ def upper_bound(plan: Plan, first: Cells, second: Cells, geodesic: bool, p: int)
 def lower_bound(
     duals: FloatArray, at: Sites, first: Cells, second: Cells, geodesic: bool, p: int
 ) -> float:
-    """Value of feasible potentials, W_p^p from below.
+    """Lower bound of W_p^p: the value of feasible potentials.
 
-    Duals g belong to the places `at`. Their transform is f on the first family, and the transform
-    of that, c_ik in place of c, is g on the second, whose reaches may be larger.
+    The duals g belong to the sites `at`. Their transform is f on the first family. The transform
+    of f, with c_ik in place of c, is g on the second family, whose reaches may be larger.
     """
     x, y = _places(first, geodesic), _places(second, geodesic)
     index, values = nearest(x, at, duals, 1, None, geodesic, p)
@@ -389,8 +383,8 @@ def lower_bound(
     g = values[:, 0].copy()
     if np.any(first.reaches) or np.any(second.reaches):
         y_normals, y_offsets = _tangents(x.points[index[:, 0]] - y.points, geodesic, p)
-        # Where two x compete, a slope in between loses least: r |T_1 - T_2| (1 - share) to the one,
-        # r |T_1 - T_2| share, less what the other is behind, to the other.
+        # Where two x compete, a slope in between loses least: the first tangent loses
+        # r |T_1 - T_2| share, the second r |T_1 - T_2| (1 - share) less the gap of their values.
         others = np.maximum(index[:, 1], 0)
         jump = _tangents(x.points[others] - y.points, geodesic, p)[0] - y_normals
         size = second.reaches * np.linalg.norm(jump, axis=1)
@@ -416,11 +410,11 @@ def lower_bound(
 
 
 def cone_bound(duals: FloatArray, at: Sites, first: Cells, second: Cells, geodesic: bool) -> float:
-    """W_1 from below, where the first family are points, by a smaller search than `lower_bound`.
+    """Lower bound of W_1 if the first family are points, by a smaller search than `lower_bound`.
 
-    F(x) = min_K (d(x, z_K)^2 + v_K)^(1/2) - g_K grows no faster than the distance, for all z, v and
-    g. So W_1 >= int F dmu - int F dnu. Any K bounds the mean of F over a cell of the second family
-    from above, as in `upper_bound`; d e / (E d^2)^(1/2) <= e.
+    F(x) = min_K (d(x, z_K)^2 + v_K)^(1/2) - g_K has the Lipschitz constant 1 for all z, v and g. So
+    W_1 >= int F dmu - int F dnu. Any K bounds the mean of F over a cell of the second family from
+    above, as in `upper_bound`; d e / (E d^2)^(1/2) <= e.
     """
     places = Sites(first.directions, np.zeros(len(first)))
     f = nearest(places, at, duals, 1, None, geodesic, 1)[1][:, 0]
@@ -432,7 +426,7 @@ def cone_bound(duals: FloatArray, at: Sites, first: Cells, second: Cells, geodes
 
 
 def third_order(cells: Cells) -> FloatArray:
-    """E = s^2 rho / 6, the bound on the mean of the logarithm about the direction of b."""
+    """Bound e = s^2 rho / 6 on the mean of the logarithm about the direction of b."""
     rho = 2.0 * np.arcsin(0.5 * farthest_chord(cells))
     e: FloatArray = sites(cells, True).variances * rho / 6.0
     return e
@@ -443,7 +437,7 @@ def _places(cells: Cells, geodesic: bool) -> Sites:
 
 
 def _tangents(differences: FloatArray, geodesic: bool, p: int) -> tuple[FloatArray, FloatArray]:
-    """Slopes T and offsets C(|a|) - <T, a> of the cost at differences a."""
+    """Slopes T and offsets C(|a|) - <T, a> of tangents of the cost at differences a."""
     chord = np.linalg.norm(differences, axis=1)
     base = np.minimum(chord, LARGEST_CHORD)
     distance = 2.0 * np.arcsin(0.5 * base) if geodesic else base
