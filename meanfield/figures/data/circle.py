@@ -1,10 +1,9 @@
 """Mean density in equal cells of the circle, for densities, characteristics and points.
 
-Of axial measures in cells of the polar angle: that of its law, relative to an even spread.
-
     mean of e^{ik theta} over a cell of width h = sinc(k h / 2) e^{ik centre}
 
-Means, not samples: a peak narrower than a cell is seen with the mass it has.
+Axial measures have cells of the polar angle in [0, pi], and the density is relative to an even
+spread over the angle. Means keep the mass of a peak that is narrower than a cell; samples do not.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def cell_edges(count: int, lowest: float = -np.pi) -> FloatArray:
 
 
 def lowest_angle(space: Geometry) -> float:
-    """Where angles of a space begin: polar ones at 0."""
+    """Lowest angle of a space: 0 for polar angles, else -pi."""
     return 0.0 if space.has_rings else -np.pi
 
 
@@ -43,14 +42,13 @@ def cell_means(measure: Density | Measure, count: int) -> FloatArray:
     k = np.arange(measure.max_degree + 1)
     first_centre = -np.pi + np.pi / count
     means = measure.coefficients * np.sinc(k / count) * np.exp(1j * k * first_centre)
-    # A transform long enough for the degree; every so manieth of its nodes is a centre.
+    # The transform is long enough for the degree; one of `refinement` nodes is a centre.
     refinement = 2 * (measure.max_degree + 1) // count + 1
     nodal = scipy.fft.irfft(means, refinement * count, norm="forward")
     return np.asarray(nodal[::refinement])
 
 
 def _polar_means(measure: Density | Measure, count: int) -> FloatArray:
-    """Mean density of the law of the polar angle in cells of [0, pi]."""
     edges = cell_edges(count, 0.0)
     if isinstance(measure, Density):
         below = cumulative(measure.manifold.ambient, measure.coefficients, edges)
@@ -64,7 +62,7 @@ def _polar_means(measure: Density | Measure, count: int) -> FloatArray:
 
 
 def quantiles(measure: Density | Measure, count: int) -> FloatArray:
-    """Angles in [-pi, pi] of mass (i + 1/2) / count, (count,): of points a choice among them."""
+    """Angles (count,) in [-pi, pi] below which the mass is (i + 1/2) / count; points for points."""
     levels = (np.arange(count) + 0.5) / count
     if isinstance(measure, Measure):
         angles = wrapped(measure.points)

@@ -1,14 +1,13 @@
 """The density of a run on the circle over time and angle, and as a film around the circle.
 
-A saved time is a column of cells, and atoms: smooth for a density and for nodes of
-characteristics, filled cells for tokens, marks for heavy atoms. Noisy tokens are smoothed by the
-heat kernel.
+Each saved time is a column of cells, with marks for heavy atoms. Densities and characteristics are
+interpolated between columns, tokens are not. The heat kernel smooths noisy tokens.
 
-Rotating waves that linear theory predicts of a run of heads that starts near uniform.
+For heads that start near uniform, linear theory predicts rotating waves of one order k:
 
-    f = 1 + 2 sum_k |m_k| cos(k theta + arg m_k),    m_k(t) = m_k(0) e^{rate t - i k velocity t}
+    f = 1 + 2 |m_k| cos(k theta + arg m_k),    m_k(t) = m_k(0) e^{rate t - i k velocity t}
 
-for modes of one order k: crests turn at the angular velocity that the linear operator gives.
+The linear operator gives the angular velocity of their crests.
 """
 
 from __future__ import annotations
@@ -45,20 +44,20 @@ _CELLS = 720
 # Cells of a histogram hold about this many tokens of a uniform measure.
 _TOKENS_PER_CELL = 10
 _FEWEST_CELLS = 240
-# The heat kernel covers about this many noisy tokens of a uniform measure, within these widths in
-# radians; degrees beyond which it has decayed to e^{-14}, 1e-6.
+# The heat kernel covers about this many noisy tokens of a uniform measure. Its width in radians is
+# within these bounds, and its degrees end where it has decayed to e^{-14}, 1e-6.
 _TOKENS_COVERED, _NARROWEST, _WIDEST, _DECAY = 20, 0.02, 0.2, 14.0
-# Atoms lighter than this fill cells, where there are more of them than marks.
+# Atoms lighter than this fill cells if there are more atoms than marks.
 _LEAST_MASS = 0.005
 _MOST_MARKS = 200
-# Columns that the picture is interpolated to, and saved times that it takes at most.
+# Columns after interpolation, and the most saved times that a picture uses.
 _COLUMNS, _MOST_COLUMNS = 900, 1500
 _PATHS, _PATH_POINTS = 40, 4
-# Mass that is spread evenly over the circle, as a share, where mass moves between two columns.
+# Share of mass that is spread evenly over the circle before mass moves between two columns.
 _LITTLE = 1e-9
 _LEVELS = 2000
-_EMPTY, _NEAR = 1e-3, 5e-3  # density of a gap, and mass within which it is the same one
-_PLACES, _DIGITS = 2, 9  # of an angle and a mass that stay
+_EMPTY, _NEAR = 1e-3, 5e-3  # density of a gap; two gaps closer than this mass are the same
+_PLACES, _DIGITS = 2, 9  # decimals to which the angle and mass of an atom at rest agree
 # Cells and tokens on the ring of a film.
 _RING_CELLS, _FEW_RING_CELLS, _RING_TOKENS = 720, 180, 60
 
@@ -68,25 +67,22 @@ class DensityPicture:
     """Density over time and angle, with the paths of tokens and atoms."""
 
     frame: Frame
-    # (cells, saved times): mean density in the cells, before interpolation; 0 where there are atoms
-    # alone.
+    # (cells, saved times): mean density in the cells, before interpolation; 0 if all mass is marks.
     table: FloatArray
     colours: tuple[float, float]  # lowest and highest density that have a colour of their own
-    edges: FloatArray  # (columns + 1,): of the columns, scaled time
+    edges: FloatArray  # (columns + 1,): of the columns, in the unit of the run
     values: FloatArray  # (cells, columns): density within the colours
-    # (n, 2): times and angles of tokens; a path that winds is there once a turn.
-    paths: list[FloatArray]
+    paths: list[FloatArray]  # (n, 2): times and angles of tokens, a copy for each turn
     atoms: list[list[tuple[float, float]]]  # one dash for each atom that rests
     masses: FloatArray  # of each dash
-    # (n, 2): times and angles of a crest that linear theory predicts, once a turn.
-    crest: list[FloatArray]
-    wave: Wave | None  # what turns there
-    lowest: float = -np.pi  # angle at which they begin: -pi, and 0 of axial measures
-    smoothed: bool = False  # whether the colours are those of noisy tokens
+    crest: list[FloatArray]  # (n, 2): times and angles of the crest of `wave`, a copy for each turn
+    wave: Wave | None
+    lowest: float = -np.pi  # lowest angle: -pi, and 0 for axial measures
+    smoothed: bool = False  # whether the colours show smoothed noisy tokens
 
 
 def missing(run: Run) -> str | None:
-    """Reason why a run has no such picture, and the remedy; None if it has one."""
+    """Reason why a run has no density picture, and the remedy; None if it has one."""
     if len(shown(run)) < 2:
         return f"a density figure needs at least 2 saved times, the run has {len(run.time)}."
     if any(run.measures[i] is None for i in shown(run)):
@@ -95,7 +91,7 @@ def missing(run: Run) -> str | None:
 
 
 def circle_picture(run: Run, limits: Limits = None) -> DensityPicture:
-    """Picture of a run on the circle; `limits` are densities that the colours begin and end at."""
+    """Picture of a run on the circle; `limits` are the densities at the ends of the colours."""
     reason = missing(run)
     if reason is not None:
         raise ValueError(reason)
@@ -137,10 +133,10 @@ def _interpolated(
     means: FloatArray,
     carried: FloatArray | None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Edges and values of columns that are narrow on the time axis.
+    """Edges and values of narrow columns on the time axis.
 
-    Between two densities log f is interpolated, elsewhere the nearer column is taken. What heads
-    carry around the circle moves by `_moved`, along the angles in `carried` (NaN if not known).
+    Between two densities log f is linear in time; elsewhere the nearer column is taken. With heads,
+    `_moved` carries mass around the circle along the angles in `carried` (NaN if unknown).
     """
     places = places_on_axis(times, logarithmic)
     edges = np.linspace(places[0], places[-1], _COLUMNS + 1)
@@ -163,7 +159,7 @@ def _interpolated(
 def _carried(
     saved: FloatArray, times: FloatArray, angles: FloatArray, smooth: NDArray[np.bool_]
 ) -> FloatArray:
-    """Unwrapped angle of one token at the times that are shown; NaN where its path has ended."""
+    """Unwrapped angle of one token at the saved times; NaN after the end of its path."""
     place = np.interp(saved, times, angles[:, 0])
     return np.where(smooth & (saved <= times[-1] * (1.0 + 1e-12)), place, np.nan)
 
@@ -171,14 +167,14 @@ def _carried(
 def _moved(pair: FloatArray, ends: FloatArray, shares: FloatArray) -> FloatArray:
     """Mean densities (cells, n) between two times, where each bit of mass moves evenly.
 
-    With Q(m) the angle up to which there is a mass m, from one token on, Q = (1 - s) Q_0 + s Q_1.
+    Q(m) is the angle up to which the mass is m, counted from one token: Q = (1 - s) Q_0 + s Q_1.
     pair (2, cells): densities; ends (2,): unwrapped angle of the token; shares (n,): s.
     """
     count = pair.shape[1]
     edges, turn = cell_edges(count), 2.0 * np.pi
     references = []
     for density, end in zip(pair, ends, strict=True):
-        # So little everywhere else that angles are known where there is nothing.
+        # The even share makes the mass strictly increasing, so that Q is defined in gaps.
         below = np.concatenate([[0.0], np.cumsum(np.maximum(density, 0.0) + _LITTLE)])
         below /= below[-1]
         first = np.floor((end + np.pi) / turn)
@@ -194,7 +190,7 @@ def _moved(pair: FloatArray, ends: FloatArray, shares: FloatArray) -> FloatArray
     moved = []
     for share in shares:
         angles = (1.0 - share) * quantiles[0] + share * quantiles[1]
-        # A turn that lies within what is known: one from half a turn before the token on.
+        # The masses from -1 to 2 cover the turn that begins half a turn before the token.
         middle = (1.0 - share) * ends[0] + share * ends[1]
         turns = np.floor((edges - middle) / turn + 0.5)
         moved.append(np.diff(np.interp(edges - turns * turn, angles, masses) + turns) * count)
@@ -202,7 +198,7 @@ def _moved(pair: FloatArray, ends: FloatArray, shares: FloatArray) -> FloatArray
 
 
 def _slip(references: list[tuple[FloatArray, FloatArray]], moved: float) -> float:
-    """Mass by which a token seems to slip: what brings it closest to a rotation in mean square."""
+    """Shift of mass that brings the motion closest to a rotation, in mean square."""
     from scipy.optimize import minimize_scalar
 
     (first, before), (second, after) = references
@@ -214,7 +210,7 @@ def _slip(references: list[tuple[FloatArray, FloatArray]], moved: float) -> floa
         return float(np.sum((np.interp(masses + slip, second, after) - start) ** 2))
 
     minimum = minimize_scalar(cost, bounds=(-0.5, 0.5), method="bounded", options={"xatol": 1e-7})
-    # Gaps between clusters tell it to all digits.
+    # Gaps between clusters give the shift to all digits.
     gaps, others = (mass[1:][np.diff(mass) < _EMPTY / count] for mass in (first, second))
     if len(gaps) and len(others):
         near = others[np.abs(others - gaps[0] - minimum.x).argmin()] - gaps[0]
@@ -224,14 +220,14 @@ def _slip(references: list[tuple[FloatArray, FloatArray]], moved: float) -> floa
 
 
 def _paths(times: FloatArray, angles: FloatArray, run: Run) -> list[FloatArray]:
-    """Paths; none of noisy tokens, whose paths between two saves are unknown."""
+    """Paths of tokens, but not of noisy ones: between two saves these are unknown."""
     if is_noisy(run):
         return []
     return [copy for path in angles.T for copy in _copies(times, path)]
 
 
 def _copies(times: FloatArray, path: FloatArray) -> list[FloatArray]:
-    """A path, (n, 2), once for each turn in which it is: the axes cut each copy at the seam."""
+    """Copies (n, 2) of a path, one for each turn; the axes cut each copy at the seam."""
     first = int(np.floor((path.min() + np.pi) / (2 * np.pi)))
     last = int(np.floor((path.max() + np.pi) / (2 * np.pi)))
     return [np.column_stack([times, path - 2 * np.pi * turn]) for turn in range(first, last + 1)]
@@ -240,10 +236,10 @@ def _copies(times: FloatArray, path: FloatArray) -> list[FloatArray]:
 def _dashes(
     run: Run, saves: IntArray, edges: FloatArray
 ) -> tuple[list[list[tuple[float, float]]], FloatArray]:
-    """Atoms as dashes from one edge to the next, with their masses: none crosses the seam."""
+    """Atoms as horizontal dashes between edges, with their masses."""
     dashes: list[list[tuple[float, float]]] = []
     masses: list[float] = []
-    going: dict[tuple[float, float], int] = {}  # dashes that end at an edge, by angle and mass
+    going: dict[tuple[float, float], int] = {}  # dashes up to the last edge, by angle and mass
     for i, begin, end in zip(saves, edges[:-1], edges[1:], strict=True):
         angles, weights = marks(run, i)
         before, going = going, {}
@@ -258,7 +254,7 @@ def _dashes(
 
 
 def column(run: Run, index: int, count: int, *, marked: bool = True) -> FloatArray:
-    """Mean density in `count` cells at a saved time; without marked atoms unless `marked`."""
+    """Mean density in `count` cells at a saved time; `marked` includes the marked atoms."""
     measure = run.measures[index]
     assert measure is not None
     if isinstance(measure, Measure) and not marked and run.representation[index] == ATOMS:
@@ -269,7 +265,7 @@ def column(run: Run, index: int, count: int, *, marked: bool = True) -> FloatArr
 
 
 def is_noisy(run: Run) -> bool:
-    """True if tokens have noise of their own."""
+    """True if the run has diffusion."""
     return run.facts.diffusivity > 0.0
 
 
@@ -282,7 +278,6 @@ def _is_smoothed(run: Run, index: int) -> bool:
 
 
 def _smoothed(measure: Measure) -> Density:
-    """Density of tokens smoothed by the heat kernel, as on the sphere."""
     share = _TOKENS_COVERED * float(np.sum(measure.mass**2))
     width = float(np.clip(np.sqrt(np.pi) * share, _NARROWEST, _WIDEST))
     degree = int(np.ceil(np.sqrt(2.0 * _DECAY) / width))
@@ -300,7 +295,7 @@ def _light(measure: Measure, count: int) -> FloatArray:
 
 
 def marks(run: Run, index: int) -> tuple[FloatArray, FloatArray]:
-    """Angles and masses of the atoms that are marks of their own at a saved time."""
+    """Angles and masses of the atoms that are drawn as marks at a saved time."""
     measure = atoms_at(run, index)
     if measure is None:
         return np.zeros(0), np.zeros(0)
@@ -309,7 +304,7 @@ def marks(run: Run, index: int) -> tuple[FloatArray, FloatArray]:
 
 
 def cell_count(run: Run, indices: IntArray) -> int:
-    """Fine for what is smooth; for tokens so that cells hold some."""
+    """Number of cells: 720 for smooth measures, fewer for tokens so that cells hold some."""
     tokens = [
         1.0 / float(np.sum(measure.mass**2))
         for i in indices
@@ -333,11 +328,11 @@ def _marked(measure: Measure) -> NDArray[np.bool_]:
 class CircleFilm:
     """Frames of the density around the circle, and the pictures beside them."""
 
-    frames: NDArray[np.int64]  # (frames,): index of the saved time of each
-    times: FloatArray  # (frames,): scaled
+    frames: NDArray[np.int64]  # (frames,): indices of saved times
+    times: FloatArray  # (frames,): in the unit of the run
     values: FloatArray  # (frames, cells): mean density in the cells between `cell_edges`
-    tokens: FloatArray  # (frames, tokens): angles of a few tokens; NaN where their paths have ended
-    atoms: list[tuple[FloatArray, FloatArray]]  # of each frame
+    tokens: FloatArray  # (frames, tokens): angles of a few tokens; NaN after the end of their paths
+    atoms: list[tuple[FloatArray, FloatArray]]  # angles and masses, for each frame
     picture: DensityPicture
     curves: OverTime
 
@@ -361,24 +356,24 @@ def circle_film(run: Run) -> CircleFilm:
 
 # Degrees of scores up to which the operator takes 0.1 s.
 _MOST_DEGREES = 100
-# |c_k| of a start that is near uniform, of one that is nothing, and up to where crests are drawn:
-# the density is 1 + 2 |c_k| cos(...) there.
+# Largest |m_k| of a start near uniform, |m_k| that counts as 0, and |m_k| at which crests end: the
+# density is 1 + 2 |m_k| cos(...) there.
 _NEAR_STATE, _NOTHING, _END = 0.2, 1e-12, 0.25
 _POINTS = 200
 
 
 @dataclass(frozen=True, eq=False)
 class Wave:
-    """Crest of the mode that linear theory expects to be largest: times, unwrapped angles (n,)."""
+    """Crest of the rotating mode that linear theory expects to be largest."""
 
     order: int  # k of e^{ik theta}
     velocity: float  # angular velocity, per scaled time
-    times: FloatArray
-    angles: FloatArray
+    times: FloatArray  # (n,): in the unit of the run
+    angles: FloatArray  # (n,): unwrapped
 
 
 def predicted_wave(run: Run) -> Wave | None:
-    """Wave of a run on the circle; None for a kernel, far from uniform, or if none turns."""
+    """Wave of a run on the circle; None for a kernel, far from uniform, or if no mode rotates."""
     if not run.facts.heads or run.manifold.dimension > 1:
         return None
     if run.facts.stages or run.facts.layers:
@@ -403,12 +398,12 @@ def predicted_wave(run: Run) -> Wave | None:
     orders, rates = operator.orders[turning], operator.eigenvalues.real[turning]
     sizes = np.abs(start[orders])
     first, last = run.scaled_time[0], run.scaled_time[-1]
-    # When each would have grown to the end of linear theory.
+    # Time at which each mode would reach |m_k| = _END.
     with np.errstate(divide="ignore", invalid="ignore"):
         reached = np.where(rates > 0, np.log(_END / sizes) / rates, np.inf)
     reached = np.where(sizes > _NOTHING, reached, np.inf)
     leading = int(np.argmin(reached))
-    # Others than rotating modes may grow sooner.
+    # A mode that does not rotate may grow faster.
     if not np.isfinite(reached[leading]) or operator.eigenvalues[0].real > 2.0 * rates[leading]:
         return None
     order = int(orders[leading])

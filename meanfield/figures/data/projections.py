@@ -1,9 +1,9 @@
-"""Pictures of the sphere on a plane, each with its inverse.
+"""Projections of the sphere to a plane, each with its inverse.
 
     Mollweide      x = (2 sqrt(2) / pi) lon cos(t),  y = sqrt(2) sin(t),
                    2 t + sin(2 t) = pi sin(lat);     equal areas
-    plate carree   x = lon,  y = lat;   a rectangle, how tables of the sphere are kept
-    orthographic   x = <e_1, p>,  y = <e_2, p>,  seen from <e_3, p> > 0;   a globe from afar
+    plate carree   x = lon,  y = lat;                a rectangle, for tables
+    orthographic   x = <e_1, p>,  y = <e_2, p>,      <e_3, p> > 0;   a globe from afar
 
 lon = atan2(y, x) and lat = asin(z) of the unit vector p = (x, y, z).
 """
@@ -23,15 +23,15 @@ _TABLE_SINES = (2.0 * _TABLE + np.sin(2.0 * _TABLE)) / np.pi
 
 
 class Projection(Protocol):
-    """A picture of the sphere inside an ellipse around 0, or a rectangle."""
+    """Projection of the sphere to an ellipse or a rectangle around 0."""
 
     @property
     def half_axes(self) -> tuple[float, float]:
-        """Half the width and half the height of the ellipse."""
+        """Half the width and half the height of the picture."""
         ...
 
     def to_plane(self, points: FloatArray) -> FloatArray:
-        """Places (..., 2) of unit vectors (..., 3); NaN where they are not seen."""
+        """Places (..., 2) of unit vectors (..., 3); NaN where they are hidden."""
         ...
 
     def to_sphere(self, x: FloatArray, y: FloatArray) -> FloatArray:
@@ -55,7 +55,6 @@ class Mollweide:
         return np.stack([wide * longitude / np.pi * np.cos(t), high * np.sin(t)], axis=-1)
 
     def to_sphere(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Unit vectors at places of the ellipse."""
         wide, high = self.half_axes
         t = np.arcsin(np.clip(y / high, -1.0, 1.0))
         z = np.clip((2.0 * t + np.sin(2.0 * t)) / np.pi, -1.0, 1.0)
@@ -74,20 +73,18 @@ class PlateCarree:
         return np.pi, 0.5 * np.pi
 
     def to_plane(self, points: FloatArray) -> FloatArray:
-        """Places of unit vectors."""
         longitude = np.arctan2(points[..., 1], points[..., 0])
         return np.stack([longitude, np.arcsin(np.clip(points[..., 2], -1.0, 1.0))], axis=-1)
 
     def to_sphere(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Unit vectors at places of the rectangle."""
         return directions(x, y)
 
 
 @dataclass(frozen=True, eq=False)
 class Orthographic:
-    """The half of the sphere that is seen from far away in a direction; north is up."""
+    """The half of the sphere that faces a viewer far away; north is up."""
 
-    towards: FloatArray  # (3,): point in the middle, a unit vector
+    towards: FloatArray  # (3,): unit vector in the middle of the picture
 
     @property
     def half_axes(self) -> tuple[float, float]:
@@ -96,7 +93,7 @@ class Orthographic:
     @property
     def frame(self) -> FloatArray:
         """Orthonormal rows e_1 (right), e_2 (up), e_3 (to the viewer), right-handed."""
-        # Seen from a pole, longitude 0 is up.
+        # Above a pole, longitude 0 is up.
         pole = abs(self.towards[2]) > 1.0 - 1e-12
         north = np.array([1.0, 0.0, 0.0]) if pole else np.array([0.0, 0.0, 1.0])
         right = np.cross(north, self.towards)
@@ -104,12 +101,10 @@ class Orthographic:
         return np.array([right, np.cross(self.towards, right), self.towards])
 
     def to_plane(self, points: FloatArray) -> FloatArray:
-        """Places of unit vectors; NaN behind the globe."""
         turned = points @ self.frame.T
         return np.where(turned[..., 2:] >= 0.0, turned[..., :2], np.nan)
 
     def to_sphere(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Unit vectors at places of the disc."""
         length = np.maximum(np.sqrt(x * x + y * y), 1.0)
         x, y = x / length, y / length
         depth = np.sqrt(np.maximum(1.0 - x * x - y * y, 0.0))

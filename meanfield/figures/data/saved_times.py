@@ -1,4 +1,4 @@
-"""Saved times of a run: which an axis can show, which representation carried each, and colours."""
+"""Saved times of a run: those for a figure, their representations, their axis; range of colours."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from meanfield.runs import KEEP_STATES, Run
 from meanfield.schemes.layers import FLOW_OF
 
 CHARACTERISTICS, ATOMS = "characteristics", "atoms"
-# Tokens follow stored moments so far (scaled time): clusters contract at rates of about 1, an
-# explicit method goes on at their pace, and there is nothing to see any more.
+# Tokens follow stored moments up to this scaled time. Clusters contract at rates of about 1, which
+# limits the steps of an explicit method, and later pictures no longer change.
 _FOLLOWED_UNTIL = 5e3
 _MOST_FRAMES = 150
-# Half of the saved times in the first twentieth of the run: meant for a logarithmic axis.
+# The axis is logarithmic if half of the saved times lie in the first twentieth of the run.
 _EARLY = 0.05
 _ENOUGH = 3
 
@@ -32,7 +32,7 @@ def is_smooth(run: Run, index: int) -> bool:
 
 
 def atoms_at(run: Run, index: int) -> Measure | None:
-    """Atoms of a saved time, None if something else carried it or its state was not kept."""
+    """Atoms of a saved time; None for another representation, or if the state was not kept."""
     measure = run.measures[index]
     is_atoms = isinstance(measure, Measure) and run.representation[index] == ATOMS
     return measure if isinstance(measure, Measure) and is_atoms else None
@@ -49,7 +49,7 @@ def saves_with_a_density(run: Run) -> int:
 
 
 def saves_with_the_same_tokens(run: Run) -> int:
-    """How many saved times, from the first on, hold the same tokens in the same order."""
+    """Number of saved times, from the first on, with the same tokens in the same order."""
     count = 0
     first = run.measures[0]
     for measure, name in zip(run.measures, run.representation, strict=True):
@@ -68,31 +68,31 @@ def is_logarithmic(time: FloatArray) -> bool:
 
 
 def places_on_axis(times: FloatArray, logarithmic: bool) -> FloatArray:
-    """Where times lie along the axis on which they are drawn, up to a linear map."""
+    """Places of times along their axis, up to a linear map."""
     return np.log(times) if logarithmic else times
 
 
 def edges_between(times: FloatArray, logarithmic: bool) -> FloatArray:
-    """Edges of columns: half way along the axis between times, and the first and the last."""
+    """Edges of columns: middles between times along the axis, and the first and last time."""
     places = places_on_axis(times, logarithmic)
     middle = 0.5 * (places[1:] + places[:-1])
     return np.concatenate([times[:1], np.exp(middle) if logarithmic else middle, times[-1:]])
 
 
 def shown(run: Run) -> NDArray[np.int64]:
-    """Indices of the saved times that the axis can show; 0 has no place on a logarithmic one."""
+    """Indices of the saved times on the axis; a logarithmic one has no place for 0."""
     return np.flatnonzero(run.time > 0) if is_logarithmic(run.time) else np.arange(len(run.time))
 
 
 def spread_evenly(times: FloatArray, count: int, logarithmic: bool = False) -> NDArray[np.int64]:
-    """Indices of up to `count` times, first and last among them, even along the axis."""
+    """Indices of up to `count` times, even along the axis, with the first and the last."""
     places = places_on_axis(times, logarithmic)
     gap = (places[-1] - places[0]) / max(count - 1, 1) * (1.0 - 1e-9)
     chosen = [0]
     for i, place in enumerate(places[1:], start=1):
         if place - places[chosen[-1]] >= gap:
             chosen.append(i)
-    # Steps that do not fit end before the last time: the state that a run comes to.
+    # The last time replaces the last choice: pictures show the state at the end of a run.
     if count > 1 and len(places) > 1:
         chosen[max(len(chosen) - 1, 1) :] = [len(places) - 1]
     return np.array(chosen)
@@ -100,25 +100,24 @@ def spread_evenly(times: FloatArray, count: int, logarithmic: bool = False) -> N
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Frame of every picture of a run: its title, its facts, its axis of time."""
+    """Frame of every picture of a run: title, facts and time axis."""
 
     title: str  # may be empty
     facts: Facts  # manifold, kernel and flow
-    # (n,): saved times that the axis shows, or its two ends; in `unit`, as all times drawn.
+    # (n,): saved times on the axis, or its two ends. All times of a picture are in `unit`.
     times: FloatArray
-    logarithmic: bool  # whether it is an axis of log t
-    # Largest rate of the uniform state, per `unit`; growth times are t times this.
+    logarithmic: bool  # whether the axis is log t
+    # Largest growth rate of the uniform state, per `unit`; growth times are t times this.
     growth_rate: float
-    hand_overs: tuple[tuple[float, str], ...]  # when another representation took over, and which
-    # "scaled", "paper" or "growth": what the run was asked for in; or "layers".
-    unit: str = "scaled"
-    # Whether it stands on axes of the user's, with the title alone above it: what was solved and
-    # growth times need room that only a figure of our own has.
+    hand_overs: tuple[tuple[float, str], ...]  # time of each hand-over, and the new representation
+    unit: str = "scaled"  # unit of the run: "scaled", "paper" or "growth"; or "layers"
+    # Whether the picture is drawn on axes of the user. Then only the title is above it, because
+    # facts and growth times need more room.
     guest: bool = False
 
     @property
     def has_angles(self) -> bool:
-        """True if points are angles, which have an axis beside time."""
+        """True if points are angles, so that figures have an axis for them beside time."""
         return self.on_circle or self.facts.manifold.startswith("axial")
 
     @property
@@ -129,7 +128,7 @@ class Frame:
 def frame(run: Run, limits: tuple[float, float] | None = None) -> Frame:
     """Frame of the pictures of a run; `limits` gives the ends of a logarithmic axis."""
     facts = run.facts
-    # The rate of time 0 says nothing of later times where it changes.
+    # With functions of time, the rate at time 0 does not hold later.
     rate = 0.0 if facts.functions else facts.growth_rate_max
     return Frame(
         facts.title,
@@ -166,7 +165,7 @@ def part(run: Run, indices: Sequence[int] | NDArray[np.int64]) -> Run:
 
 
 def film_times(run: Run, most: int = _MOST_FRAMES) -> NDArray[np.int64]:
-    """Indices of the saved times that are shown: all, or so many, even along the time axis."""
+    """Indices of the saved times with a state: at most `most`, even along the time axis."""
     saves = np.array([i for i in shown(run) if run.measures[i] is not None], dtype=np.int64)
     if len(saves) < 2:
         raise ValueError(
@@ -179,9 +178,9 @@ def film_times(run: Run, most: int = _MOST_FRAMES) -> NDArray[np.int64]:
 
 
 Limits = tuple[float, float] | None
-"""Lowest and highest of what is drawn, as it was asked for."""
+"""Lowest and highest value to draw, from the user."""
 
-# Colours span at most this range, and at least a little around uniform.
+# Colours span at most this range, and at least the factor _NEAR_UNIFORM around uniform.
 _LOWEST, _HIGHEST = 0.05, 30.0
 _NEAR_UNIFORM = 1.25
 

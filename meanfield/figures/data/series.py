@@ -1,4 +1,4 @@
-"""Curves over time, with what theory says of them: energy, order, moments, trees."""
+"""Curves over time, with predictions of theory: energy, order, moments, trees."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from meanfield.observables import OBSERVABLES
 from meanfield.observables.cluster_tree import ClusterTree, Plateau, cluster_tree, plateaus
 from meanfield.runs import Run, stored_section
 
-# Points of the sphere that all see the same: similarities <x_1, x_j> of a point, a pair, a
+# Sets on the sphere whose points are equivalent: similarities <x_1, x_j> of a point, a pair, a
 # triangle, the tetrahedron, the octahedron and the icosahedron.
 _SOLIDS = {
     1: np.array([1.0]),
@@ -26,16 +26,16 @@ _SOLIDS = {
     12: np.array([1.0, *[1 / np.sqrt(5)] * 5, *[-1 / np.sqrt(5)] * 5, -1.0]),
 }
 _FIRST_DEGREES = 8
-# Moments, beside a mass of 1, that are rounding.
+# Moments below this are rounding; the mass is 1.
 NEGLIGIBLE = 1e-14
-# Where a symmetry forbids degrees, those below this share of the largest moment are rounding.
+# If a symmetry forbids degrees, moments below this share of the largest are rounding.
 _ROUNDING = 1e-8
-# Root mean square of f - 1 within which a start is near uniform (linear theory is up to 10 % off
-# there), and up to which a prediction from it is drawn: 20 to 37 % off, so that one sees it fail.
+# Root mean square of f - 1: largest one of a start near uniform (there linear theory is up to 10 %
+# off), and the one at which predictions end (20 to 37 % off, so that the figure shows the error).
 _NEAR_UNIFORM, _LINEAR_END = 0.5, 1.0
-# Plateaus of which nothing could be seen, as a share of the width.
+# Narrower plateaus are invisible; a share of the width.
 NARROWEST = 0.008
-# Share of the height that branches fill; the rest is between them, evenly.
+# Share of the height that branches fill; the rest is spread evenly between them.
 FILLED = 0.25
 
 
@@ -44,8 +44,8 @@ def equal_clusters(run: Run) -> dict[int, float]:
 
         E / E[Dirac] = 1/n sum_j exp(beta (<x_1, x_j> - 1))
 
-    for the attractive exponential kernel; none for others. On the circle n = 1 ... dominant
-    degree, on the sphere the n of `_SOLIDS`; of these, the numbers of clusters that the run had.
+    for the attractive exponential kernel; empty for others. On the circle n is 1 ... dominant
+    degree, on the sphere it is in `_SOLIDS`. Included are the numbers of clusters that the run had.
     """
     facts, beta = run.facts, run.facts.beta
     kernel = facts.kernel == "exponential" and not facts.heads
@@ -62,13 +62,13 @@ def equal_clusters(run: Run) -> dict[int, float]:
 
 
 def order_parameter(run: Run) -> FloatArray:
-    """Order parameter at the saved times, from the moments: they are always stored."""
+    """Order parameter at the saved times, from the moments, which are always stored."""
     space = run.manifold
     return np.array([space.order_parameter(moments) for moments in run.packed_moments()])
 
 
 def visible_degrees(run: Run) -> tuple[list[int], int | None]:
-    """The first degrees and the one that grows fastest; the latter alone, too."""
+    """Degrees to draw: the first ones and the fastest-growing one; and the latter alone."""
     highest = run.sizes_by_degree().shape[1] - 1
     degrees = list(range(1, min(_FIRST_DEGREES, highest) + 1))
     fastest = int(np.argmax(run.growth_rates))
@@ -78,7 +78,7 @@ def visible_degrees(run: Run) -> tuple[list[int], int | None]:
 
 
 def linear_prediction(run: Run, degree: int) -> FloatArray:
-    """|m_l| at the saved times if it grew from the first at lambda_l; NaN where theory has none."""
+    """|m_l| at the saved times by growth at lambda_l from the first; NaN without a prediction."""
     if _differ(run):
         return np.full(len(run.time), np.nan)
     predicted = _linear_sizes(run)
@@ -98,7 +98,7 @@ def linear_regime(run: Run) -> NDArray[np.bool_]:
     largest = np.abs(rates[1:]).max(initial=np.finfo(float).tiny)
     weight = np.where(rates > 0, 1.0, np.minimum(np.abs(rates) / largest, 1.0))
     weight[0] = 0.0
-    # Both signs of k on the circle; the size of a degree of the sphere has all its orders.
+    # The circle counts both signs of k; on the sphere the size of a degree includes all orders.
     signs = 2.0 if run.manifold.dimension == 1 else 1.0
     with np.errstate(over="ignore"):
         square = signs * np.sum((weight * predicted) ** 2, axis=1)
@@ -107,7 +107,7 @@ def linear_regime(run: Run) -> NDArray[np.bool_]:
 
 
 def _differ(run: Run) -> bool:
-    """True if positions under a mask start from different densities, and grow at other rates."""
+    """True if positions under a mask start from different densities, or no rate is known."""
     if np.isnan(run.facts.growth_rate_max):
         return True
     first = next((measure for measure in run.measures if measure is not None), None)
@@ -117,7 +117,7 @@ def _differ(run: Run) -> bool:
 
 
 def _linear_sizes(run: Run) -> FloatArray:
-    """Sizes of the moments by degree if each grew at its rate, shape (n_saves, degrees)."""
+    """Sizes (n_saves, degrees) of the moments if each degree grew at its rate."""
     space = run.manifold
     start = space.sizes_by_degree(space.packed(run.moments[0]))[: len(run.growth_rates)]
     elapsed = run.scaled_time - run.scaled_time[0]
@@ -126,12 +126,12 @@ def _linear_sizes(run: Run) -> FloatArray:
 
 
 def plateaus_of(run: Run) -> tuple[Plateau, ...]:
-    """Plateaus that the atoms tell, else those that the stored clusters tell."""
+    """Plateaus, from the merge events of atoms if there are any, else from stored clusters."""
     tree = cluster_tree(run.events_in(run.unit))
     if len(tree.numbers):
         span = float(run.time[-1] / run.time[run.time > 0][0])
         return plateaus(tree, lasting=span**NARROWEST)
-    # NaN where nothing has separated, which is no plateau: it differs from everything.
+    # Counts are NaN before clusters separate; NaN differs from itself and makes no plateau.
     counts = run.cluster_counts()
     begins = np.flatnonzero(np.diff(counts, prepend=np.nan))
     ends = np.append(begins[1:], len(counts)) - 1
@@ -145,7 +145,7 @@ def plateaus_of(run: Run) -> tuple[Plateau, ...]:
 
 
 def time_limits(run: Run, tree: ClusterTree) -> tuple[float, float]:
-    """From where atoms begin, or the first saved time, to the end."""
+    """Ends of the time axis of a tree: the start of the atoms or the first saved time, the end."""
     begins = tree.begin[: len(tree.numbers)]
     changes = np.concatenate([begins, tree.merge_times, run.time])
     last = float(changes.max())
@@ -160,12 +160,12 @@ def time_limits(run: Run, tree: ClusterTree) -> tuple[float, float]:
 
 
 def node_heights(tree: ClusterTree) -> FloatArray:
-    """Where each branch runs, from 0 to 1: leaves have room by mass, others lie between theirs."""
+    """Height of each branch, from 0 to 1: leaves have room by mass, others lie between theirs."""
     order = tree.leaf_order()
     count = len(order)
     room = FILLED * tree.mass[order] / tree.mass[order].sum() + (1.0 - FILLED) / count
     heights = np.zeros(len(tree.mass))
-    # From the top, as they are read.
+    # The first leaf is at the top.
     heights[order] = 1.0 - (np.cumsum(room) - 0.5 * room)
     for i, pair in enumerate(tree.children):
         heights[count + i] = np.average(heights[pair], weights=np.maximum(tree.mass[pair], 1e-300))
@@ -185,11 +185,9 @@ class EnergyPicture:
     """Interaction energy and number of clusters at the times of the frame."""
 
     frame: Frame
-    # (n,): as a share of that of one cluster; of uniform where the kernel is repulsive.
-    energy: FloatArray
-    # (n,): number of clusters, if it was observed; NaN where nothing has separated.
-    count: FloatArray | None
-    levels: dict[int, float]  # energies of so many equal clusters
+    energy: FloatArray  # (n,): relative to one cluster, or to uniform for a repulsive kernel
+    count: FloatArray | None  # (n,): clusters, if observed; NaN before any has separated
+    levels: dict[int, float]  # energies of equal clusters, by their number
     repulsive: bool  # whether beta is negative
 
 
@@ -200,7 +198,7 @@ def energy_picture(run: Run) -> EnergyPicture:
 
 
 def check_energy(run: Run) -> None:
-    """Refuse a run without energies."""
+    """Raise a ValueError for a run without energies."""
     if not np.isfinite(run.observables["energy"]).any():
         raise ValueError(
             "the run has no energy, as few attentions with matrices have one: take "
@@ -235,11 +233,11 @@ def order_parameter_picture(run: Run) -> OrderPicture:
 
 @dataclass(frozen=True, eq=False)
 class ObservablePicture:
-    """An observable at the times of the frame, by its name."""
+    """An observable at the times of the frame."""
 
     frame: Frame
     label: str  # of its axis
-    values: FloatArray  # (n, entries): NaN where there is none
+    values: FloatArray  # (n, entries): NaN for missing entries
 
 
 def observable_picture(run: Run, name: str) -> ObservablePicture:
@@ -253,7 +251,7 @@ def observable_picture(run: Run, name: str) -> ObservablePicture:
 
 @dataclass(frozen=True, eq=False)
 class OverTime:
-    """Energy (NaN without one) and order parameter on one pair of axes: 1 for a single cluster."""
+    """Energy (may be NaN) and order parameter for one pair of axes; both are 1 for one cluster."""
 
     energy: EnergyPicture
     order: OrderPicture
@@ -266,11 +264,11 @@ def over_time(run: Run) -> OverTime:
 
 @dataclass(frozen=True, eq=False)
 class SpectrumPicture:
-    """Sizes |m_l| (n, degrees), and what they would be had they grown at their rates."""
+    """Sizes |m_l| of the moments, and their linear predictions, each (n, degrees)."""
 
     frame: Frame
-    degrees: list[int]  # those that are shown
-    dominant: int | None  # the one that grows fastest
+    degrees: list[int]
+    dominant: int | None  # the degree that grows fastest
     sizes: FloatArray
     predicted: FloatArray
     limits: Limits = None  # ends of the axis of the moments
@@ -325,14 +323,14 @@ def _representations(run: Run) -> str:
 
 @dataclass(frozen=True, eq=False)
 class StaircasePicture:
-    """Energy over log t, with plateaus and merges: times, and energies there."""
+    """Energy over log t, with plateaus and merges."""
 
     frame: Frame  # its times are the two ends
     times: FloatArray
     energy: FloatArray
     plateaus: tuple[Plateau, ...]
-    merges: FloatArray
-    heights: FloatArray
+    merges: FloatArray  # times of merges
+    heights: FloatArray  # energies at these times
     repulsive: bool  # whether beta is negative
 
 
@@ -360,7 +358,7 @@ def staircase_picture(run: Run) -> StaircasePicture:
 
 @dataclass(frozen=True, eq=False)
 class TreePicture:
-    """Tree of mergers, and the place of each branch, from 0 to 1."""
+    """Tree of mergers, and the height of each branch, from 0 to 1."""
 
     frame: Frame
     tree: ClusterTree

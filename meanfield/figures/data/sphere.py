@@ -1,6 +1,6 @@
 """The density of a run on the sphere: in pixels of maps and globes, and as a film.
 
-Points have the colours of their density smoothed by the heat kernel,
+For points the colours show their density smoothed by the heat kernel,
 
     f(x) = sum_l e^{-l (l + 1) s} sum_m m_lm Y_lm(x),     s = share of the sphere that it covers
 """
@@ -30,25 +30,25 @@ from meanfield.measures import Density, Measure
 from meanfield.runs import KEEP_STATES, Run
 from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
 
-# The heat kernel covers about this many tokens of a uniform measure, within these shares.
+# The heat kernel covers about this many tokens of a uniform measure; s is within these bounds.
 _TOKENS_COVERED = 5
 _LEAST_SHARE, _LARGEST_SHARE = 5e-4, 0.005
-# Degrees beyond which it has decayed to e^{-14}, 1e-6.
+# Degrees end where the heat kernel has decayed to e^{-14}, 1e-6.
 _DECAY = 14.0
-# Pixels a row, where the highest density is looked for.
+# Width in pixels of the map on which the highest density is searched.
 _SEARCH = 360
-# A ring marks a cluster where the density is at least this.
+# A ring marks a cluster whose density is at least this.
 _MARKED_DENSITY = 3.0
 _MAPS, _MAP_PIXELS, _GLOBE_PIXELS = 6, 1200, 600
 _FILM_GLOBE, _FILM_MAP = 400, 420  # pixels across
-_TURN = np.deg2rad(1.2)  # a frame
+_TURN = np.deg2rad(1.2)  # per frame
 _ELEVATION = np.deg2rad(20.0)
-_SAMPLES = 12  # frames that the range of colours is taken from
+_SAMPLES = 12  # frames that determine the range of colours
 _MERIDIANS, _PARALLELS = np.deg2rad(np.arange(-180, 180, 30)), np.deg2rad(np.arange(-60, 61, 30))
 
 
 def visible_coefficients(measure: Density | Measure) -> ModalArray:
-    """Coefficients of the density whose colours stand for a measure on the sphere."""
+    """Coefficients of the density that is drawn for a measure: its own, or that of the points."""
     if isinstance(measure, Density):
         return measure.coefficients
     share = _TOKENS_COVERED * float(np.sum(measure.mass**2))
@@ -88,7 +88,7 @@ def graticule(projection: Projection) -> FloatArray:
 
 
 def marked_clusters(run: Run, index: int) -> tuple[FloatArray, FloatArray]:
-    """Centres (k, 3) and masses (k,) of the clusters that rise above the rest at a saved time."""
+    """Centres (k, 3) and masses (k,) of the clusters at a saved time whose density is high."""
     centre = run.observables["clusters/centre"][index]
     mass = run.observables["clusters/mass"][index]
     present = np.isfinite(centre).all(axis=-1)
@@ -129,13 +129,13 @@ def chosen_times(run: Run, count: int) -> NDArray[np.int64]:
 
 
 def _changing(run: Run) -> FloatArray:
-    """Energy at the saved times, or the sizes of the moments, whose change is that of the shape."""
+    """Energy at the saved times, else the sizes of the moments; they measure change of shape."""
     energy = run.observables.get("energy", np.full(len(run.time), np.nan))
     return energy if np.isfinite(energy).all() else run.sizes_by_degree()
 
 
 def _clock(values: FloatArray) -> FloatArray:
-    """Path that values have covered, as a share of the whole."""
+    """Length of the path of values up to each time, as a share of the whole."""
     steps = np.diff(values, axis=0).reshape(len(values) - 1, -1)
     covered = np.concatenate([[0.0], np.cumsum(np.sqrt((steps * steps).sum(axis=1)))])
     return covered / covered[-1] if covered[-1] > 0 else covered
@@ -143,17 +143,15 @@ def _clock(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class SpherePanel:
-    """Measure on the sphere seen through a projection, and the clusters (k, 2) that stand out."""
+    """Measure on the sphere in a projection, with tokens and marked clusters."""
 
-    time: float  # scaled
+    time: float  # in the unit of the run
     projection: Projection
-    # (height, width): density in its pixels, row by row from below; smoothed where `smoothed`.
-    values: FloatArray
-    smoothed: bool  # whether the colours are those of points
-    # (n, 2): places of tokens, or atoms, in the plane; NaN where they are not seen.
-    tokens: FloatArray
+    values: FloatArray  # (height, width): density in the pixels, row by row from below
+    smoothed: bool  # whether `values` are the smoothed density of points
+    tokens: FloatArray  # (n, 2): places of tokens or atoms; NaN for hidden ones
     token_masses: FloatArray | None  # (n,): of atoms
-    clusters: FloatArray
+    clusters: FloatArray  # (k, 2): places of the marked clusters
     cluster_masses: FloatArray
 
 
@@ -179,7 +177,7 @@ def sphere_panel(
 
 @dataclass(frozen=True, eq=False)
 class SpherePicture:
-    """Panels of a run on the sphere, in one range of colours; a note tells what is marked."""
+    """Panels of a run on the sphere, in one range of colours; a note explains the marks."""
 
     frame: Frame
     panels: tuple[SpherePanel, ...]
@@ -188,7 +186,7 @@ class SpherePicture:
 
 
 def missing(run: Run) -> str | None:
-    """Reason why a run has no such picture, and the remedy; None if it has one."""
+    """Reason why a run has no picture on the sphere, and the remedy; None if it has one."""
     if all(measure is None for measure in run.measures):
         return f"the states of the run were not kept or not loaded: {KEEP_STATES}."
     return None
@@ -197,7 +195,7 @@ def missing(run: Run) -> str | None:
 def map_picture(
     run: Run, limits: Limits = None, tokens: Sequence[FloatArray] | None = None
 ) -> SpherePicture:
-    """Equal-area maps at up to six saved times; limits: of colours; tokens (n, 3) of each time."""
+    """Equal-area maps at up to six saved times; `limits` of colours, `tokens` (n, 3) by time."""
     _check(run)
     chosen = chosen_times(run, _MAPS)
     tokens = tokens_of(run) if tokens is None else tokens
@@ -221,12 +219,12 @@ def _in_colours(run: Run, panels: Sequence[SpherePanel], limits: Limits) -> Sphe
 
 
 def map_columns(count: int) -> int:
-    """How many of so many maps stand in a row."""
+    """Maps in a row, of `count` maps."""
     return count if count < 4 else (count + 1) // 2
 
 
 def globe_picture(run: Run, limits: Limits = None) -> SpherePicture:
-    """The last state from in front, where the heaviest cluster is, and from behind."""
+    """Both sides of the last state, the heaviest cluster in front."""
     _check(run)
     index = int(chosen_times(run, 1)[-1])
     front, tokens = densest_place(run, index), tokens_of(run)[index]
@@ -243,13 +241,12 @@ def _check(run: Run) -> None:
 
 @dataclass(frozen=True, eq=False)
 class SphereFilm:
-    """Frames of a globe that turns, and of the map of all of it."""
+    """Frames of a turning globe beside a map."""
 
-    run: Run  # pixels of all frames would be too many to hold: `panels` makes those of one
-    frames: NDArray[np.int64]  # (frames,): index of the saved time of each
-    times: FloatArray  # (frames,): scaled
-    # How each frame sees the globe; the last one has the heaviest cluster in front.
-    globes: list[Orthographic]
+    run: Run  # pixels of all frames need too much memory: `panels` makes those of one frame
+    frames: NDArray[np.int64]  # (frames,): indices of saved times
+    times: FloatArray  # (frames,): in the unit of the run
+    globes: list[Orthographic]  # the last one has the heaviest cluster in front
     tokens: list[FloatArray]  # (n, 3): of each frame
     sample: FloatArray  # (some, height, width): maps at some frames, for the range of colours
     curves: OverTime  # beside the globe

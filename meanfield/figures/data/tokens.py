@@ -1,15 +1,13 @@
 """Tokens on pictures of a run: particles, or tokens that follow a density; atoms.
 
 Tokens of a density, and of characteristics, start at equal masses and follow dx / dt = v(x, t). The
-velocity comes from the stored moments, under Sinkhorn from moments of its weighted measures. Cubic
-splines interpolate them in time. Paths end where atoms take over.
+velocity comes from the stored moments; Sinkhorn's comes from moments of its weighted measures.
+Cubic splines interpolate the moments in time. Paths end at the hand-over to atoms.
 
-On the circle they start at quantiles. On the sphere z_i is the quantile (i + 1/2) / n of the
-marginal in z. The longitude is the quantile frac(i / golden ratio) given z, a Fibonacci lattice
-under the uniform law. Nodes of characteristics are taken at the same quantiles of their masses, in
-stored order.
-
-The equation is solved once for all pictures of a run.
+On the circle tokens start at quantiles. On the sphere z_i is the quantile (i + 1/2) / n of the
+marginal in z. The longitude is the quantile frac(i / golden ratio) given z: a Fibonacci lattice
+under the uniform law. Of characteristics, nodes at the same quantiles of mass, in stored order, are
+taken. All pictures of a run share one solution.
 """
 
 from __future__ import annotations
@@ -42,20 +40,20 @@ from meanfield.runs import Run
 _PATH_TOLERANCE = 1e-8
 MOST_DRAWN = 2000
 _FOLLOWED = 300
-# Saved times at which weights of Sinkhorn are found again.
+# Most saved times at which Sinkhorn's weights are computed again.
 _MOST_BALANCED = 400
 _ROWS = 400
-# Far below what a picture shows.
+# Far below a pixel.
 _TOLERANCE = 1e-6
-# What was solved of each run, by which tokens and which times, as long as the run lives.
+# Solutions of each run, by kind, number of tokens and points an interval.
 _SOLVED: WeakKeyDictionary[Run, dict[tuple[str, int, int], FloatArray]] = WeakKeyDictionary()
 
 
 def token_paths(run: Run, count: int, per_interval: int = 1) -> tuple[FloatArray, FloatArray]:
-    """Times (n,), and unwrapped angles (n, tokens) of `count` tokens, on the circle.
+    """Scaled times (n,), and unwrapped angles (n, tokens) of `count` tokens on the circle.
 
-    per_interval: points a saved interval, for tokens that follow the moments. No tokens if the file
-    does not tell the velocity, see `run_interaction`.
+    per_interval: points in each saved interval, for tokens that follow the moments. There are no
+    tokens if the velocity is unknown, see `run_interaction`.
     """
     first, same = run.measures[0], saves_with_the_same_tokens(run)
     if same and isinstance(first, Measure):
@@ -73,7 +71,7 @@ def token_paths(run: Run, count: int, per_interval: int = 1) -> tuple[FloatArray
 
 
 def _once(run: Run, what: tuple[str, int, int], solve: Callable[[], FloatArray]) -> FloatArray:
-    """Result of `solve`, read-only, computed at the first call."""
+    """Read-only result of `solve`, computed at the first call."""
     solved = _SOLVED.setdefault(run, {})
     if what not in solved:
         values = solve()
@@ -85,7 +83,7 @@ def _once(run: Run, what: tuple[str, int, int], solve: Callable[[], FloatArray])
 def paths_from_moments(
     run: Run, interaction: AnyInteraction, start: FloatArray, times: FloatArray
 ) -> FloatArray:
-    """Angles at `times`, (n, len(start)), of tokens that begin at `start`, by DOP853 to 1e-8."""
+    """Angles (n, tokens) at `times` of tokens that begin at `start`, by DOP853 to 1e-8."""
     from scipy.integrate import solve_ivp
 
     field = _field_over_time(run, interaction, int(np.sum(run.scaled_time <= times[-1])))
@@ -106,7 +104,7 @@ def paths_from_moments(
 def run_interaction(run: Run) -> AnyInteraction | None:
     """Mean field of a run's tokens; None if its file lacks it, as for a user's own kernel.
 
-    None also with diffusion, with labels, and with Sinkhorn if states are missing or very many.
+    Also None with diffusion, labels or stages, and with Sinkhorn if states are missing or too many.
     """
     try:
         problem = run.problem
@@ -128,14 +126,14 @@ def is_doubly_stochastic(interaction: AttentionInteraction) -> TypeGuard[HeadsIn
 
 
 def _field_over_time(run: Run, interaction: AnyInteraction, count: int) -> Callable[[float], Field]:
-    """Field at any time between the first saved times, whose moments are interpolated."""
+    """Field at any time among the first `count` saved times, from interpolated moments."""
     from scipy.interpolate import CubicSpline
 
     space, times = run.manifold, run.scaled_time[:count]
     own = interaction.attention
     if is_doubly_stochastic(own):
         each = CubicSpline(times, [_balanced(own, measure) for measure in run.measures[:count]])
-        several: Any = interaction  # a list is of one measure for each head
+        several: Any = interaction  # its field takes a list, one measure for each head
         return lambda time: several.field(list(each(time)))
     packed = [space.resize(moments, interaction.degree) for moments in run.packed_moments()[:count]]
     moments = CubicSpline(times, np.array(packed))
@@ -143,7 +141,7 @@ def _field_over_time(run: Run, interaction: AnyInteraction, count: int) -> Calla
 
 
 def _balanced(interaction: HeadsInteraction, measure: Density | Measure | None) -> ModalArray:
-    """Moments (heads, n) of the measures w mu that Sinkhorn's weights leave, each of mass 1."""
+    """Moments (heads, n) of the measures w mu with Sinkhorn's weights w, each of mass 1."""
     assert measure is not None
     space = interaction.manifold
     if isinstance(measure, Density):
@@ -151,14 +149,14 @@ def _balanced(interaction: HeadsInteraction, measure: Density | Measure | None) 
     else:
         masses = interaction.masses(measure.points, measure.mass)
         balanced = [space.moments(measure.points, mass, interaction.degree) for mass in masses]
-    # Factors that differ from one time to the next would bend what lies between.
+    # Mass 1 removes factors that vary from time to time and would spoil the interpolation.
     return np.array(
         [space.resize(each, interaction.degree) / each.flat[0].real for each in balanced]
     )
 
 
 def quantiles_at_start(measure: Density | Measure, count: int) -> FloatArray:
-    """Where the drawn tokens begin: quantiles of the initial measure."""
+    """Starting angles of the drawn tokens: quantiles of the initial measure."""
     few = min(count, len(measure.points)) if isinstance(measure, Measure) else count
     return quantiles(measure, few)
 
@@ -171,13 +169,13 @@ def evenly_chosen(angles: FloatArray, count: int) -> NDArray[np.int64]:
 
 
 def refined(times: FloatArray, per_interval: int) -> FloatArray:
-    """Times with per_interval - 1 more between neighbours."""
+    """Times with per_interval - 1 additional ones between neighbours."""
     positions = np.arange((len(times) - 1) * per_interval + 1) / per_interval
     return np.asarray(np.interp(positions, np.arange(len(times)), times))
 
 
 def tokens_of(run: Run) -> list[FloatArray]:
-    """Tokens drawn at every saved time, each (n, 3), at most 2000; None where not known."""
+    """Tokens (n, 3) to draw at every saved time, at most 2000; n is 0 if they are unknown."""
     none = np.zeros((0, 3))
     first, interaction = run.measures[0], run_interaction(run)
     moved: list[FloatArray] = []
@@ -197,21 +195,21 @@ def tokens_of(run: Run) -> list[FloatArray]:
 
 
 def _start(first: Density | Measure) -> FloatArray:
-    """Where tokens that follow a density, or nodes of characteristics, begin."""
+    """Starting points of tokens that follow a density or characteristics."""
     if isinstance(first, Density):
         return equal_masses(first, _FOLLOWED)
     return equal_nodes(first, _FOLLOWED)
 
 
 def some_tokens(measure: Measure, most: int = MOST_DRAWN) -> FloatArray:
-    """Tokens of a measure, at most so many, evenly chosen."""
+    """At most `most` tokens of a measure, evenly chosen."""
     count = len(measure.points)
     few = min(count, most)
     return np.asarray(measure.points[((np.arange(few) + 0.5) * count / few).astype(np.int64)])
 
 
 def equal_nodes(measure: Measure, count: int) -> FloatArray:
-    """Points (count, 3) of a measure, each for the same mass, in the order in which they stand."""
+    """Points (count, 3) of a measure at equal steps of mass, in stored order."""
     covered = np.cumsum(measure.mass)
     levels = covered[-1] * (np.arange(count) + 0.5) / count
     return np.asarray(measure.points[np.searchsorted(covered, levels)])
@@ -220,7 +218,7 @@ def equal_nodes(measure: Measure, count: int) -> FloatArray:
 def followed(
     run: Run, interaction: AnyInteraction, start: FloatArray, count: int | None = None
 ) -> FloatArray:
-    """Points (n_saves, n, 3) at the first saved times of tokens that begin at `start`, to 1e-5."""
+    """Points (n_saves, n, 3) at the first saved times of tokens that begin at `start`."""
     from scipy.integrate import solve_ivp
 
     space = run.manifold
@@ -243,7 +241,7 @@ def followed(
 
 
 def equal_masses(density: Density, count: int) -> FloatArray:
-    """Points (count, 3), each for the same mass of a density."""
+    """Points (count, 3) that each represent the same mass of a density."""
     z = (2 * np.arange(_ROWS) + 1) / _ROWS - 1
     longitude = np.pi * ((2 * np.arange(2 * _ROWS) + 1) / (2 * _ROWS) - 1)
     points = directions(*np.meshgrid(longitude, np.arcsin(z))).reshape(-1, 3)
@@ -261,6 +259,6 @@ def equal_masses(density: Density, count: int) -> FloatArray:
 
 
 def _quantiles(mass: FloatArray, levels: FloatArray) -> FloatArray:
-    """Places in [0, 1] below which a share of the mass lies, of masses of equal cells."""
+    """Quantiles in [0, 1] of the masses of equal cells, at `levels`."""
     covered = np.concatenate([[0.0], np.cumsum(mass)])
     return np.asarray(np.interp(levels, covered / covered[-1], np.linspace(0.0, 1.0, len(covered))))

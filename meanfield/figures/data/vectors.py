@@ -1,8 +1,7 @@
 """Tokens on spheres of any dimension and in R^d: cosines of pairs, attention, principal axes.
 
-Tokens are ordered by how alike they are at the last time that is shown (average linkage of
-cosines), so that clusters are blocks of a matrix. Where they are too many, some stand for all,
-evenly chosen.
+Average linkage at the last time orders the tokens, so that clusters are blocks of a matrix. Of too
+many tokens some are drawn, evenly chosen.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ from meanfield.runs import KEEP_STATES, Run
 
 _MATRICES, _ATTENTIONS, _HEADS = 4, 3, 4
 _SHOWN, _PATHS, _COLUMNS = 300, 300, 150
-# Change of the mean cosine that is rounding.
+# A smaller change of the mean cosine is rounding.
 _CHANGE = 1e-9
-# Above, matrices of all tokens take too long for a figure.
+# Matrices of more tokens take too long for a figure.
 _MOST = 2_048
 
 
@@ -43,29 +42,29 @@ class MatrixPicture:
 
     frame: Frame
     times: FloatArray  # (k,): in the unit of the frame
-    matrices: FloatArray  # (rows, k, n, n): cosines of pairs, one row; or attention, a row a head
+    matrices: FloatArray  # (1, k, n, n): cosines of pairs; or (heads, k, n, n): attention
 
 
 @dataclass(frozen=True, eq=False)
 class CosinesPicture:
-    """Histogram of the cosines of pairs over time, and the cosine of tokens at equal angles."""
+    """Histogram of the cosines of pairs over time, and the equiangular prediction."""
 
     frame: Frame
     edges: FloatArray  # (k + 1,): ends of columns, in time
     bins: FloatArray  # (b + 1,): ends of bins
-    shares: FloatArray  # (b, k): of pairs, sum 1 a column
+    shares: FloatArray  # (b, k): shares of pairs; each column sums to 1
     times: FloatArray
-    curve: FloatArray
+    curve: FloatArray  # cosine of tokens at equal angles
 
 
 @dataclass(frozen=True, eq=False)
 class HistogramPicture:
-    """Histograms of the cosines of pairs at a few times, of tokens and of densities."""
+    """Histograms of the cosines of pairs at a few times."""
 
     frame: Frame
     times: FloatArray  # (k,): in the unit of the frame
     bins: FloatArray  # (b + 1,): ends of bins
-    shares: FloatArray  # (k, b): of pairs, sum 1 a row
+    shares: FloatArray  # (k, b): shares of pairs; each row sums to 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +73,9 @@ class AxesPicture:
 
     frame: Frame
     times: FloatArray  # (k,)
-    points: FloatArray  # (k, n, 2): in R^d those of z = e^{-tV} x, where one head moves tokens
+    points: FloatArray  # (k, n, 2): of x; in R^d with one head, of z = e^{-tV} x
     labels: tuple[str, str]  # of the axes
-    share: float  # of the mean square of tokens that the two axes hold
+    share: float  # share of the mean square of tokens along the two axes
     on_sphere: bool  # whether points lie in the unit disc
 
 
@@ -110,7 +109,7 @@ class VectorsFilm:
 
 
 def tokens_at(run: Run, index: int) -> Measure:
-    """Tokens of a saved time."""
+    """Tokens of a saved time; ValueError if they were not kept."""
     measure = run.measures[index]
     if not isinstance(measure, Measure):
         raise ValueError(
@@ -120,32 +119,32 @@ def tokens_at(run: Run, index: int) -> Measure:
 
 
 def _same_tokens(run: Run) -> IntArray:
-    """Indices of the saved times that hold the same tokens as the last one."""
+    """Indices of the saved times with the same tokens as the last one."""
     saves = np.array(
         [i for i in shown(run) if isinstance(run.measures[i], Measure)], dtype=np.int64
     )
     if not len(saves):
         tokens_at(run, int(shown(run)[-1]))
     count = len(tokens_at(run, int(saves[-1])).points)
-    # Atoms are fewer from merge to merge: paths are of the same tokens.
+    # Each merge reduces the number of atoms; paths need the same tokens.
     return np.array([i for i in saves if len(tokens_at(run, int(i)).points) == count])
 
 
 def _kept(run: Run, most: int) -> IntArray:
-    """Indices of saved times with tokens, at most so many, spread over the axis of time."""
+    """Indices of at most `most` saved times with the same tokens, even along the time axis."""
     saves = _same_tokens(run)
     return saves[ends_and_between(run.time[saves], most, is_logarithmic(run.time))]
 
 
 def ends_and_between(times: FloatArray, most: int, logarithmic: bool) -> IntArray:
-    """Indices of up to so many times, the first and the last, and others evenly between."""
+    """Indices of up to `most` times: the first, the last, and others evenly between."""
     places = places_on_axis(times, logarithmic)
     wanted = np.linspace(places[0], places[-1], most)
     return np.unique(np.abs(places - wanted[:, None]).argmin(axis=1))
 
 
 def _telling(run: Run, saves: IntArray, count: int) -> IntArray:
-    """Up to `count` of the saved times, even in the path of the mean cosine, else in time."""
+    """Up to `count` of the saved times, at even changes of the mean cosine, else even in time."""
     means = np.array([mean_cosine(run.measures[i]) for i in saves])
     path = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(means)))])
     if not path[-1] > _CHANGE:
@@ -159,7 +158,7 @@ def _some(count: int, most: int) -> IntArray:
 
 
 def alike_order(vectors: FloatArray) -> IntArray:
-    """Order of tokens in which those that are alike stand together."""
+    """Order of tokens that puts similar ones beside each other."""
     from scipy.cluster.hierarchy import leaves_list, linkage
 
     if len(vectors) < 3 or not np.isfinite(vectors).all():
@@ -178,7 +177,7 @@ def similarity_picture(run: Run) -> MatrixPicture:
 
 
 def attention_picture(run: Run) -> MatrixPicture:
-    """Picture of the attention matrices at a few times, of the first heads."""
+    """Picture of the attention matrices of the first heads at a few times."""
     saves = _telling(run, _same_tokens(run), _ATTENTIONS)
     count = len(tokens_at(run, int(saves[0])).points)
     if count > _MOST:
@@ -220,7 +219,7 @@ def cosines_picture(run: Run) -> CosinesPicture:
 
 
 def histogram_picture(run: Run) -> HistogramPicture:
-    """Cosines of pairs at a few times; of a density the law of <x, y> under mu x mu."""
+    """Picture of the cosines of pairs at a few times; of a density the law under mu x mu."""
     saves, stored = shown(run), "similarity" in run.observables
     states = np.array([i for i in saves if run.measures[i] is not None], dtype=np.int64)
     if not stored and not len(states):
@@ -239,7 +238,7 @@ def histogram_picture(run: Run) -> HistogramPicture:
 
 
 def cosine_shares(run: Run, saves: IntArray) -> FloatArray:
-    """Cosines of pairs at saved times, (k, bins), observed or of the states; NaN if not known."""
+    """Shares (k, bins) of cosines at saved times, observed or from states; NaN if unknown."""
     observed = run.observables.get("similarity")
     if observed is not None:
         return np.asarray(observed[saves])
@@ -249,7 +248,7 @@ def cosine_shares(run: Run, saves: IntArray) -> FloatArray:
 def _shares(measure: Density | Measure | None) -> FloatArray:
     assert measure is not None
     if isinstance(measure, Measure) and len(measure.points) > _MOST:
-        # Points that cut the mass into equal parts, in their order: of nodes neighbours.
+        # Points at equal steps of mass, in stored order.
         levels = (np.arange(_MOST) + 0.5) / _MOST
         mass = np.cumsum(measure.mass)
         some = np.minimum(np.searchsorted(mass / mass[-1], levels), len(mass) - 1)
@@ -259,7 +258,7 @@ def _shares(measure: Density | Measure | None) -> FloatArray:
 
 
 def _equiangular(run: Run, saves: IntArray) -> FloatArray:
-    """Cosine of tokens at equal angles; NaN where theory has none."""
+    """Cosine of tokens at equal angles; NaN if theory does not apply."""
     nothing = np.full(len(saves), np.nan)
     first = run.measures[saves[0]]
     if not isinstance(first, Measure) or first.weights is not None:
@@ -295,7 +294,7 @@ def _axes_at(run: Run, saves: IntArray) -> AxesPicture:
 def in_leading_axes(
     run: Run, saves: IntArray, count: int, most: int
 ) -> tuple[list[FloatArray], float]:
-    """Tokens (n, count) at saved times on leading principal axes, and the share these hold."""
+    """Tokens (n, count) at saved times on principal axes, and the axes' share of squares."""
     every = [_vectors(run, int(i)) for i in saves]
     points = [each[_some(len(each), most)] for each in every]
     d = points[0].shape[1]
@@ -306,14 +305,14 @@ def in_leading_axes(
 
 
 def principal_axes(points: FloatArray, count: int = 2) -> tuple[FloatArray, float]:
-    """Leading axes (count, d) of points (n, d) about 0, and the share of squares that they hold."""
+    """Leading axes (count, d) of points (n, d) about 0, and their share of the sum of squares."""
     scale = float(np.abs(points).max()) or 1.0
     points = points / scale
     if points.shape[1] == 1:
         return np.eye(count, 1), 1.0
     values, vectors = np.linalg.eigh(points.T @ points)
     axes = vectors[:, : -count - 1 : -1].T
-    # Signs of eigenvectors are nobody's choice: the largest component is positive.
+    # Fix the signs of eigenvectors: the largest component is positive.
     largest = axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)]
     share = float(values[-count:].sum() / max(values.sum(), np.finfo(float).tiny))
     return axes * np.sign(largest)[:, None], share
@@ -328,7 +327,7 @@ def _is_rescaled(run: Run) -> bool:
 
 
 def _vectors(run: Run, index: int) -> FloatArray:
-    """Tokens as they are, or rescaled where one head moves them in R^d."""
+    """Tokens; in R^d with one head, rescaled ones."""
     measure = tokens_at(run, index)
     vectors = run.manifold.vectors(measure.points)
     if run.manifold.is_sphere or not _is_rescaled(run):

@@ -28,13 +28,13 @@ from meanfield.runs import Run
 GLOBE, RING, STRIP, CLOUD = "globe", "ring", "strip", "cloud"
 """The sphere; the circle; polar angles of axial measures; tokens in other dimensions."""
 
-# Frames of each, and what keeps the whole below 1.5 MB: rows of a globe at most.
+# Most frames, and rows of a globe; they keep pages below 1.5 MB.
 _FRAMES = {GLOBE: 60, RING: 400, STRIP: 400, CLOUD: 120}
 _FEWEST_ROWS, _MOST_ROWS = 48, 128
 _FOLLOWED, _MOST_EVENTS, _MOST_PLACES = 60, 200, 5000
-# Change of a curve that is rounding, and the share of its path after which a view opens.
+# A smaller change of a curve is rounding; a view opens after this share of its path.
 _CHANGE, _COVERED = 1e-9, 0.75
-# Longitude and latitude in front where no place is the densest.
+# Longitude and latitude in front if no densest place is known.
 _FRONT = (0.6, 0.35)
 
 
@@ -45,29 +45,28 @@ class ViewPicture:
     frame: Frame  # title, facts, and the times that curves are given at
     shape: str  # GLOBE, RING, STRIP or CLOUD
     times: FloatArray  # (frames,): in the unit of the frame
-    # (frames, rows, columns): densities: of a globe at centres of equal cells of latitude, from the
-    # south, and longitude, from -pi; else one row, of mean densities in equal cells of the angle
-    # from -pi, or of the polar angle from 0. Empty of a cloud.
+    # (frames, rows, columns): densities. For a globe: at centres of equal cells of latitude, from
+    # the south, and longitude, from -pi. For rings and strips: one row of mean densities in equal
+    # cells of the angle from -pi, or of the polar angle from 0. Empty for a cloud.
     values: FloatArray
     colours: tuple[float, float]  # lowest and highest density that have a colour of their own
-    # Tokens or atoms of each frame: unit vectors of a globe, angles of a ring, three leading axes
-    # of a cloud.
+    # Tokens or atoms of each frame: unit vectors on a globe, angles on a ring, coordinates on three
+    # principal axes in a cloud.
     points: tuple[FloatArray, ...]
-    masses: tuple[FloatArray | None, ...]  # of atoms; None where all points are alike
-    # (frames, bins): cosines of pairs, relative to an even spread over [-1, 1]; NaN where they are
-    # not known, and empty if they never are, and of rings and strips, whose densities are drawn
-    # over time.
+    masses: tuple[FloatArray | None, ...]  # of atoms; None for tokens of equal mass
+    # (frames, bins): density of the cosines of pairs, 1 for an even spread over [-1, 1]; NaN for
+    # unknown frames. Empty if no frame is known, and for rings and strips.
     shares: FloatArray
-    curves: dict[str, FloatArray]  # at the times of the frame, by what they are called
+    curves: dict[str, FloatArray]  # at the times of the frame, by name
     events: tuple[tuple[float, str], ...]  # time and text
-    # Longitude and latitude that a globe shows first; of a cloud how its axes are seen.
+    # Longitude and latitude that face the viewer first.
     front: tuple[float, float] = _FRONT
-    notes: tuple[str, ...] = ()  # what is not seen in the picture itself
+    notes: tuple[str, ...] = ()
     start: int = 0  # frame that a view opens on
 
 
 def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
-    """Picture of a run with its states, at up to so many saved times."""
+    """Picture of a run with its states, at up to `frames` saved times."""
     shape = shape_of(run)
     saves = film_times(run, frames or _FRAMES[shape])
     frames_data = _SEEN[shape](run, saves)
@@ -109,7 +108,7 @@ def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
 
 
 def _telling_frame(times: FloatArray, curves: dict[str, FloatArray], frames: FloatArray) -> int:
-    """Frame at which the first curve that changes has covered most of its path: clusters form."""
+    """Frame at which the first changing curve has covered most of its path: clusters form."""
     for values in curves.values():
         path = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(np.nan_to_num(values))))])
         if path[-1] > _CHANGE:
@@ -120,7 +119,7 @@ def _telling_frame(times: FloatArray, curves: dict[str, FloatArray], frames: Flo
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
-    """Parts of the frames that depend on the space: as `ViewPicture` says."""
+    """Parts of a `ViewPicture` that depend on the space."""
 
     values: FloatArray
     points: list[FloatArray]
@@ -130,7 +129,7 @@ class _Seen:
 
 
 def shape_of(run: Run) -> str:
-    """How a run is seen."""
+    """Shape of the view of a run: GLOBE, RING, STRIP or CLOUD."""
     if not run.manifold.has_series:
         return CLOUD
     if run.manifold.has_rings:
@@ -139,7 +138,7 @@ def shape_of(run: Run) -> str:
 
 
 def _on_globe(run: Run, saves: IntArray) -> _Seen:
-    """Densities, tokens or atoms, and the densest place of the last frame in front."""
+    """Densities, tokens or atoms; the densest place of the last frame is in front."""
     tokens, first = tokens_of(run), run.measures[saves[0]]
     x, y, z = densest_place(run, int(saves[-1]))
     return _Seen(
@@ -154,7 +153,7 @@ def _on_globe(run: Run, saves: IntArray) -> _Seen:
 
 
 def _globe_values(run: Run, saves: IntArray) -> FloatArray:
-    """Densities at the frames, in as many rows as their degree asks for."""
+    """Densities at the frames; the number of rows resolves their degree."""
     coefficients = [
         visible_coefficients(each) for i in saves if (each := run.measures[i]) is not None
     ]
@@ -165,7 +164,6 @@ def _globe_values(run: Run, saves: IntArray) -> FloatArray:
 
 
 def _in_cloud(run: Run, saves: IntArray) -> _Seen:
-    """Tokens on three axes."""
     points, share = in_leading_axes(run, saves, 3, MOST_DRAWN)
     masses = [_masses(run, int(i), len(x)) for i, x in zip(saves, points, strict=True)]
     axes = (f"three leading principal axes, {share:.0%} of the mean square",)
@@ -174,12 +172,11 @@ def _in_cloud(run: Run, saves: IntArray) -> _Seen:
 
 
 def _on_strip(run: Run, saves: IntArray) -> _Seen:
-    """Densities of the polar angle."""
     return _Seen(_cells(run, saves), [np.zeros((0, 1))] * len(saves), [None] * len(saves))
 
 
 def _masses(run: Run, index: int, count: int) -> FloatArray | None:
-    """Masses of the points that are drawn, where they are all of the atoms."""
+    """Masses of the points that are drawn, if these are all atoms; else None."""
     atoms = atoms_at(run, index)
     return None if atoms is None or len(atoms.points) != count else atoms.mass
 
@@ -208,7 +205,7 @@ _SEEN = {GLOBE: _on_globe, RING: _on_ring, STRIP: _on_strip, CLOUD: _in_cloud}
 
 
 def _curves(run: Run) -> tuple[dict[str, FloatArray], list[str]]:
-    """Energy, order parameter and number of clusters; lengths of tokens in R^d. And a note."""
+    """Energy, order parameter and cluster counts, or lengths of tokens in R^d; and notes."""
     if not run.manifold.is_sphere:
         lengths = sizes_picture(run).lengths
         names = ("shortest token", "median length", "longest token")
