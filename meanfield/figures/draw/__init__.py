@@ -1,7 +1,7 @@
-"""Figures of runs: one file a kind, listed in `PLOTS`; and films, by `animate`. Studies have one.
+"""Figures of runs, by kind, listed in `PLOTS`; films, by `animate`; one figure for each study.
 
-A figure is made from a `Run`, hence from a file as well as from memory. Nothing here touches
-pyplot or any other global state, and matplotlib is imported when a figure is drawn.
+A figure follows from a `Run`, from a file as well as from memory. Nothing here touches pyplot or
+any other global state, and matplotlib is imported when a figure is drawn.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ SPACES = {
     "vectors": "spheres of other dimensions",
     "space": "R^d",
 }
-"""Spaces that kinds are for, in words: families, and R^d."""
-# Kinds whose limits their picture knows: of colours, or because of what stands beside the axes.
+"""Names of spaces: families, and R^d."""
+# Kinds whose picture takes the limits: limits of colours, or of axes with other marks beside them.
 _LIMITS_OF_PICTURES = ("density", "labels", "map", "globe", "spectrum")
 _LIMITS_OF_AXES = ("energy", "order_parameter", "resolution", "staircase")
-# Height of a figure of so many maps, which stand in one row.
+# Height of a figure of 2 or 3 maps, which stand in one row.
 _ROW_OF_MAPS = {2: 3.1, 3: 2.4}
-# How many saved times those have that show some of them.
+# Most saved times of kinds that show a few of them.
 _PANELS = {
     "map": 6, "globe": 1, "velocity": 3, "histogram": 4, "similarity": 4, "attention": 3,
     "labels": 3,
@@ -61,18 +61,18 @@ _PANELS = {
 class PlotKind:
     """One kind of figure."""
 
-    name: str  # what `--kind` takes
-    title: str  # what it shows, one line
-    # What is shown, without matplotlib; ValueError if the run does not hold it. Limits are given
-    # where they are asked for and the picture knows them.
+    name: str  # for `--kind`
+    title: str  # one line
+    # Makes the data from a run, without matplotlib; ValueError if the run lacks them. Kinds in
+    # `_LIMITS_OF_PICTURES` also take limits.
     picture: Callable[..., Any]
-    draw: Callable[[Any, Any], None]  # draws it on empty axes; the overview into an empty figure
+    draw: Callable[[Any, Any], None]  # draws the picture on empty axes; the overview, on a figure
     size: tuple[float, float] = (9.0, 4.2)  # width and height in inches
-    manifolds: tuple[str, ...] = _ALL  # names in `SPACES` of those that it can show
+    manifolds: tuple[str, ...] = _ALL  # names in `SPACES`
 
 
 def _function(module: str, name: str) -> Callable[..., Any]:
-    """Return the function of that name, whose module is imported when it is called."""
+    """Return a function of a module that is imported at the first call."""
     return lambda *given, **named: getattr(import_module(module), name)(*given, **named)
 
 
@@ -173,7 +173,7 @@ PLOTS: dict[str, PlotKind] = {
 
 
 def _plot_kinds(run: Run) -> dict[str, PlotKind]:
-    """Kinds for a run: the table's, and each other observable against time."""
+    """Kinds for a run: those of `PLOTS`, and each other observable against time."""
     entries = {}
     for name, values in run.observables.items():
         if name in PLOTS or not 1 <= values.ndim <= 2:
@@ -200,11 +200,7 @@ def plot(
     dpi: float | None = None,
     particles: Sequence[Run] = (),
 ) -> Figure:
-    """Figure of a run; the last line of a notebook cell shows it.
-
-    The run has at least one saved time; arguments, and axes, as for `Run.plot`.
-
-    Returns a canvas of its own, outside pyplot, or the canvas of `ax`.
+    """Figure of a run outside pyplot, or the figure of `ax`; arguments as for `Run.plot`.
 
     >>> import meanfield as mf
     >>> from meanfield.api import simulate
@@ -248,7 +244,7 @@ def plot(
     if kind == "map" and saves is not None:
         from meanfield.figures.data.tokens import tokens_of
 
-        # Moments at a few times do not tell where tokens went between them.
+        # Tokens follow the moments of all saved times, not of the few that are drawn.
         followed = tokens_of(whole)
         extra = (limits, [followed[i] for i in saves])
     if len(particles):
@@ -257,7 +253,7 @@ def plot(
         extra = (tuple(particles),)
     picture = chosen.picture(run, *extra)
     if title is not None:
-        # Not of the run: pictures of one run share what they solve.
+        # The run itself stays the same, because its pictures share solutions.
         picture = replace(picture, frame=replace(picture.frame, title=title))
     if guest:
         picture = replace(picture, frame=replace(picture.frame, guest=True))
@@ -274,7 +270,7 @@ def plot(
 
 
 def _size(kind: PlotKind, picture: Any) -> tuple[float, float]:
-    """Width and height in inches: maps in one row are not as high as in two."""
+    """Width and height in inches."""
     width, height = kind.size
     if kind.name in ("similarity", "attention"):
         rows, columns = picture.matrices.shape[:2]
@@ -316,7 +312,7 @@ def _check_limits(limits: tuple[float, float], kind: str) -> None:
 
 
 def _visible_saves(run: Run, kind: str, times: Sequence[float]) -> list[int]:
-    """Indices of the saved times that are asked for."""
+    """Indices of the saved times that `times` selects for a kind."""
     if kind in _PANELS:
         most = _PANELS[kind]
         if not 1 <= len(times) <= most:
@@ -345,16 +341,15 @@ def _visible_saves(run: Run, kind: str, times: Sequence[float]) -> list[int]:
 def animate(
     run: Run, path: str | os.PathLike[str] | None = None, progress: Progress | None = None
 ) -> Path | InlineFilm:
-    """Film of a run: its density, a frame a saved time, with energy and order parameter.
+    """Film of a run: its density, one frame for each saved time, with energy and order parameter.
 
     On the circle the density is a curve around it; on the sphere a slowly turning globe and a map;
     in other dimensions tokens on their leading principal axes, with the cosines of pairs.
 
-    - run: with at least two saved times, and its states kept. At most 150 frames.
-    - path: ends in .gif, or in .mp4 if ffmpeg is installed. Without one a notebook shows the film.
-    - progress: passes an iterable of `count` frames through, and shows how far it is; tqdm, say.
-
-    Returns the file, or the film itself.
+    - run: has at least two saved times with their states. A film has at most 150 frames.
+    - path: ends in .gif, or in .mp4 if ffmpeg is installed. Without it the film is returned, and a
+      notebook shows it; else the path is returned.
+    - progress: `progress(frames, count)` passes the frames through and shows progress, as tqdm.
     """
     from meanfield.figures.draw.axes import style
     from meanfield.figures.draw.film import check_film, draw_film, inline_film, write_film
@@ -381,10 +376,10 @@ def save_plot(
 ) -> None:
     """Draw a run, a study, a prediction or a phase diagram into a file.
 
-    - path: ends in .png, .pdf or .svg; of a run also in .mp4 or .gif for a film.
-    - kind: of a run, as `plot` takes it; of a sweep an observable.
-    - progress: of a film, see `animate`.
-    - particles: of kind "fluctuations": runs of tokens that are drawn over them.
+    - path: ends in .png, .pdf or .svg; for a run also in .mp4 or .gif, which make a film.
+    - kind: for a run, a kind of `plot`; for a sweep, an observable.
+    - progress: for a film, see `animate`.
+    - particles: for kind "fluctuations", runs of tokens that are drawn over them.
     """
     from meanfield.figures.draw.figures import FILM_SUFFIXES, SUFFIXES, check_suffix, write_figure
     from meanfield.runs import Run

@@ -1,4 +1,4 @@
-"""Style and frames of pictures: colours, the axis of time, hand-overs, names, the colour bar."""
+"""Style of figures, and their common parts: titles, time axis, hand-overs, labels, colour bar."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ ENERGY = "#c2432d"
 ORDER = "#2f6db3"
 COUNT = "#8d96a1"
 
-# Around names that lines may pass, on white and on dark panels.
+# Outlines that keep labels readable across lines, on white and on dark panels.
 HALO = [withStroke(linewidth=2.5, foreground="white")]
 DARK_HALO = [withStroke(linewidth=2.0, foreground=INK)]
 
 # Perceptually uniform, dark where the density is thin.
 DENSITY_COLOURS = "magma"
-# In the order of hues, each told apart from its neighbours on white: the first eight degrees, and
-# the one that grows fastest if it is a higher one.
+# Colours of the first eight degrees in the order of hues, and of all higher ones. Neighbours differ
+# clearly on white.
 DEGREE_COLOURS = (
     "#46166b", "#2f6db3", "#17a2b8", "#2a9134", "#9aa300", "#e09f00", "#d9541e", "#b3186d",
     "#22262b",
@@ -90,7 +90,7 @@ _STYLE: dict[str, Any] = {
     "axes.facecolor": "white",
     "figure.constrained_layout.h_pad": 0.07,
     "figure.constrained_layout.w_pad": 0.08,
-    # Text stays text in vector files; ids do not change from one file to the next.
+    # Text stays text in vector files; ids are the same in all files.
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
     "svg.hashsalt": "meanfield",
@@ -98,12 +98,12 @@ _STYLE: dict[str, Any] = {
 
 
 def style() -> AbstractContextManager[None]:
-    """Context in which figures are drawn and written; leaves the user's settings alone."""
+    """Context of settings for drawing and writing; it leaves the user's settings alone."""
     return context(["default", _STYLE])
 
 
 def set_title(axes: Axes, frame: Frame) -> None:
-    """Title of the run in bold above the axes, the problem beneath it; on guest axes plain."""
+    """Write the title of the run in bold, the problem below it; on guest axes a plain title."""
     if frame.guest:
         title = frame.title
         axes.set_title(title, fontsize=_GUEST_SIZE, parse_math=_is_mathtext(title))
@@ -112,7 +112,7 @@ def set_title(axes: Axes, frame: Frame) -> None:
 
 
 def set_note(axes: Axes, frame: Frame, note: str) -> None:
-    """Write a note right above the axes; a guest axes has it instead of a title."""
+    """Write a note above the axes, on the right; on guest axes only instead of a title."""
     if not frame.guest:
         axes.set_title(note, loc="right", color=MUTED, pad=8)
     elif not frame.title:
@@ -120,7 +120,7 @@ def set_note(axes: Axes, frame: Frame, note: str) -> None:
 
 
 def write_below(axes: Axes, text: str) -> Annotation:
-    """Name of a panel, right below its middle."""
+    """Write the name of a panel below its middle."""
     return axes.annotate(
         text, (0.5, 0.0), xycoords="axes fraction", xytext=(0, -3), textcoords="offset points",
         ha="center", va="top", fontsize=8.5, color=MUTED,
@@ -128,7 +128,7 @@ def write_below(axes: Axes, text: str) -> Annotation:
 
 
 def title_above(axes: Axes, title: str, subtitle: str) -> None:
-    """Title in bold above a muted subtitle, both flush with the axes; a long one is cut."""
+    """Write a bold title above a muted subtitle, both flush left; a long title is cut."""
     below = axes.set_title(subtitle, loc="left", color=MUTED, pad=8)
     if title:
         title = _fitting(title, 72 * _TITLE_SHARE * axes.figure.bbox.width / axes.figure.dpi)
@@ -140,7 +140,7 @@ def title_above(axes: Axes, title: str, subtitle: str) -> None:
 
 
 def _fitting(text: str, points: float) -> str:
-    """Text that is at most about so wide as a title, cut if it must be."""
+    """Text, cut to at most about `points` of width in the font of titles."""
     font = FontProperties(weight="bold")
     longest = min(len(text), 200)
     while longest > 1:
@@ -154,7 +154,7 @@ def _fitting(text: str, points: float) -> str:
 
 
 def _is_mathtext(text: str) -> bool:
-    """True if matplotlib can set a text's formulas; else its dollars are dollars."""
+    """True if matplotlib can set the formulas of a text; if not, dollars are plain text."""
     from matplotlib.mathtext import MathTextParser
 
     try:
@@ -169,7 +169,7 @@ def facts_title(facts: Facts) -> str:
     kernel_words, flow = attention_words(facts)
     start, parts = at_start(facts), [facts.manifold, kernel_words]
     if facts.heads and kernel_words:
-        # The largest score of two tokens: heads have matrices, and beta alone says little.
+        # Heads have matrices, so the largest score of two tokens replaces beta.
         parts += [flow, rf"$\beta{start} |B| = {facts.beta:.3g}$"]
     else:
         own = kernel_words and facts.kernel != "linear"
@@ -191,7 +191,7 @@ def shades(name: str, low: float, high: float, count: int) -> list[str]:
 
 
 def power_of_ten(n: int) -> str:
-    """Powers of ten from 1,000 on, and their multiples, for mathtext; else the number."""
+    """Mathtext of a number: a power of ten or its multiple from 1,000 on, else plain digits."""
     digits = len(str(n)) - 1
     lead = n / 10**digits
     if digits < 3 or lead != int(lead):
@@ -199,19 +199,18 @@ def power_of_ten(n: int) -> str:
     return f"10^{{{digits}}}" if lead == 1 else rf"{lead:g} \times 10^{{{digits}}}"
 
 
-# Numbers beyond these powers of ten are written with one.
+# Numbers outside 10^-4 to 10^4 are written with a power of ten.
 _PLAIN = 4
-# Decades from which on the ticks are our own, and about how many they are.
+# An axis of at least so many decades has ticks of our own, about so many.
 _MANY, _TICKS = 100, 8
-_SIZE = 7.5  # of the font of names, in points
-_LINE = 1.35  # lines of text, from one to the next
-# Distance between neighbouring labels, as a share of the height of a line of text.
-_SPACING = 1.25
+_SIZE = 7.5  # font size of names, in points
+_LINE = 1.35  # line spacing of names, in font sizes
+_SPACING = 1.25  # least distance between labels at the ends of curves, in font sizes
 POINTS_PER_INCH = 72.0
 
 
 def number_label(value: float, digits: int = 4) -> str:
-    """Return a number for a formula, with a power of ten where it is large or small."""
+    """Mathtext of a number, with a power of ten if it is large or small."""
     if value == 0 or 10.0**-_PLAIN <= abs(value) < 10.0**_PLAIN:
         return f"{value:.{digits}g}"
     mantissa, power = f"{value:.{digits - 1}e}".split("e")
@@ -221,7 +220,7 @@ def number_label(value: float, digits: int = 4) -> str:
 
 
 def time_label(time: float, frame: Frame) -> str:
-    """Time of a panel in the unit of the run, also in growth times if a degree grows."""
+    """Time of a panel in the unit of the run, and in growth times if a degree grows."""
     if frame.unit == "layers":
         return f"after {time:g} layers"
     unit = "" if frame.unit == "scaled" else f" {frame.unit} time"
@@ -237,7 +236,7 @@ def set_time_axis(axes: Axes, frame: Frame, *, label: bool = True) -> None:
     times = frame.times
     if times[-1] > times[0]:
         axes.set_xlim(times[0], times[-1])
-    # After the limits: margins of an axis to 1e300 would go beyond the largest number.
+    # After the limits, because margins around 1e300 would overflow.
     if frame.logarithmic:
         axes.set_xscale("log")
     _set_ticks(axes.xaxis, float(times[0]), float(times[-1]))
@@ -246,12 +245,12 @@ def set_time_axis(axes: Axes, frame: Frame, *, label: bool = True) -> None:
 
 
 def time_axis_label(frame: Frame) -> str:
-    """Name of the time of a run, in its unit."""
+    """Label of the time axis, with the unit."""
     return "layer" if frame.unit == "layers" else f"{frame.unit} time $t$"
 
 
 def add_growth_times(axes: Axes, frame: Frame) -> None:
-    """Second axis on top, in growth times, if a degree grows and the first is in another unit."""
+    """Add a second axis in growth times on top, if a degree grows and the unit is another."""
     rate = frame.growth_rate
     if not rate > 0 or frame.unit == "growth" or frame.guest:
         return
@@ -271,7 +270,7 @@ def add_growth_times(axes: Axes, frame: Frame) -> None:
 
 
 def _set_ticks(axis: Axis, low: float, high: float) -> None:
-    """Ticks of a logarithmic axis of very many decades: matplotlib's own go beyond 1e308."""
+    """Set ticks of a logarithmic axis of very many decades; matplotlib's would overflow."""
     if not axis.get_scale().endswith("log") or np.log10(high) - np.log10(low) < _MANY:
         return
     first, last = int(np.ceil(np.log10(low))), int(np.floor(np.log10(high)))
@@ -283,7 +282,7 @@ def _set_ticks(axis: Axis, low: float, high: float) -> None:
 def mark_hand_overs(
     axes: Axes, frame: Frame, *, names: bool = True, colour: ColorType = MUTED
 ) -> None:
-    """Mark the hand-overs on a time axis that has limits and curves, names clear of both."""
+    """Mark the hand-overs on finished axes, with names that avoid curves and other texts."""
     low, high = axes.get_xlim()
     marked = [(time, name) for time, name in frame.hand_overs if low < time < high]
     lines = [
@@ -293,7 +292,7 @@ def mark_hand_overs(
     if not names or not marked:
         return
     if (engine := axes.figure.get_layout_engine()) is not None:
-        # Places of names depend on the size of the axes.
+        # The places of names depend on the size of the axes, which the layout sets.
         engine.execute(axes.figure.figure)
     halo = DARK_HALO if colour == FAINT else HALO
     ends: list[tuple[int, float]] = []  # row of each name, and where it ends
@@ -306,7 +305,7 @@ def mark_hand_overs(
         )  # fmt: skip
         if text.get_window_extent().x1 > axes.bbox.x1:
             text.set(ha="right", x=-3.0)
-        # Its line would pass through names above that reach so far right.
+        # The line must not cross earlier names, so the row is below those that reach it.
         place = float(axes.transData.transform((time, 0.0))[0])
         first = max((row + 1 for row, end in ends if end > place), default=0)
         texts = _boxes(axes, text)
@@ -320,7 +319,7 @@ def mark_hand_overs(
 
 
 def _free_row(text: Text, first: int, obstacles: Sequence[Path], inches: float) -> int | None:
-    """First row, from some on, in which a text meets nothing; None if each meets something."""
+    """First row from `first` on in which a text meets no obstacle; None if there is none."""
     for row in range(first, int(inches * POINTS_PER_INCH / (_LINE * _SIZE)) - 1):
         text.set_y(_down(row))
         box = text.get_window_extent()
@@ -330,12 +329,12 @@ def _free_row(text: Text, first: int, obstacles: Sequence[Path], inches: float) 
 
 
 def _down(row: int) -> float:
-    """Distance of a row of names from the top, in points."""
+    """Offset in points of a row of names from the top; negative."""
     return -2.0 - row * _LINE * _SIZE
 
 
 def _paths(axes: Axes, others: Sequence[Line2D]) -> list[Path]:
-    """Curves in the place of axes, in pixels, except some."""
+    """Curves of axes and their twins, in pixels, except `others`."""
     curves = [
         line.get_transform().transform_path(line.get_path())
         for each in axes_in_the_place_of(axes)
@@ -355,13 +354,13 @@ def _boxes(axes: Axes, text: Text) -> list[Path]:
 
 
 def axes_in_the_place_of(axes: Axes) -> list[Axes]:
-    """Axes, and those that share their place, such as `twinx` makes."""
+    """Axes and those in the same place, for example from `twinx`."""
     place = axes.get_position(original=True).bounds
     return [each for each in axes.figure.axes if each.get_position(original=True).bounds == place]
 
 
 def set_plain_ticks(axis: Axis, low: float, high: float) -> None:
-    """Ticks of a short logarithmic axis at 1, 2 and 5 of each power of ten, as plain numbers."""
+    """Set ticks of a short logarithmic axis: 1, 2 and 5 of each power of ten, plain numbers."""
     powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     if len(powers) > _PLAIN + 1:
         return
@@ -374,9 +373,10 @@ def set_plain_ticks(axis: Axis, low: float, high: float) -> None:
 def label_ends(
     axes: Axes, labels: Sequence[tuple[float, str, ColorType]], *, size: float = 8.5, height: float
 ) -> None:
-    """Labels right of the axes, each as close to the end of its curve as the others let it.
+    """Label curves to the right of the axes, each label as close to its curve as others permit.
 
-    labels: where each curve ends, in data units; size: of the font, points; height: inches.
+    labels: end of the curve in data units, text, colour; size: of the font in points; height: of
+    the axes in inches.
     """
     low, high = axes.get_ylim()
     if axes.get_yscale() == "log":
@@ -397,8 +397,8 @@ def label_ends(
 
 
 def spread(places: list[float], gap: float) -> list[float]:
-    """Increasing places moved apart to at least `gap`, about where they were, none above 1."""
-    # Blocks of labels that touch, each with its centre and size.
+    """Increasing places, moved apart to at least `gap`, none above 1."""
+    # Blocks of touching labels, each with its centre and number of labels.
     blocks: list[tuple[float, int]] = []
     for place in places:
         blocks.append((place, 1))
@@ -416,7 +416,7 @@ def spread(places: list[float], gap: float) -> list[float]:
 
 
 def colour_ticks(low: float, high: float) -> list[float]:
-    """Round values of the colour bar: 1, 2, 5 a decade, or the ends of a short range."""
+    """Ticks of the colour bar: 1, 2, 5 in each decade; for a short range the ends and 1."""
     values = [digit * 10.0**power / 100 for power in range(5) for digit in (1, 2, 5)]
     ticks = [value for value in values if low <= value <= high]
     return ticks if len(ticks) > 2 else sorted({low, 1.0, high})
@@ -431,11 +431,11 @@ def add_colour_bar(
     place: tuple[float, float, float, float] = (1.015, 0.0, 0.016, 1.0),
     label: str = "density $f$ (uniform = 1)",
 ) -> None:
-    """Colour bar of a density; arrows where `values` go beyond the colours."""
+    """Add the colour bar of a density, with arrows where `values` exceed the colours."""
     low, high = colours
     below, above = bool(values.min() < 0.999 * low), bool(values.max() > 1.001 * high)
     extend = ("both" if above else "min") if below else ("max" if above else "neither")
-    # Inset axes belong to the panel: panels below it stay as wide.
+    # Inset axes keep the width of the panel equal to that of the panels below.
     bar = axes.figure.colorbar(mappable, cax=axes.inset_axes(place), extend=extend, extendfrac=0.03)
     bar.set_label(label)
     bar.set_ticks(colour_ticks(low, high))

@@ -1,4 +1,4 @@
-"""The bifurcation diagram: stationary states against diffusivity, with their free energy."""
+"""Bifurcation diagram: stationary states against diffusivity, with their free energy."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ _SIZE = (9.6, 5.8)
 _TITLE = "Stationary states"
 _UNIFORM, _ORDERED = MUTED, INK
 _DASHES = (0, (3.5, 2.0))
-# Shown on either side of the interval in which uniform and order are both stable, in its widths.
+# Margins around the interval in which uniform and order are both stable, in its widths.
 _BEFORE, _AFTER = 1.3, 1.1
-# A magnified part is worth a panel of its own if it is less than this share of the whole.
+# A magnified part has a panel of its own if it is less than this share of the whole.
 _WORTH_A_PANEL = 0.3
-# Shares of the whole below which ticks are counted from an offset, and are lost in rounding.
+# A narrower share of the whole has ticks relative to an offset; below the second, rounding wins.
 _OFFSET_SHARE, _LEAST_SHARE = 1e-3, 1e-12
-# Marks nearer to each other than this share of an axis are one.
+# Marks closer than this share of an axis are drawn as one.
 _APART = 0.02
 # Share of an axis that words left of a mark need.
 _ROOM = 0.15
-# How far beyond the last diffusivity with order a whole branch is shown.
+# End of a whole branch, relative to the last diffusivity with order.
 _BEYOND = 1.25
 # Most ticks along an axis, so that many digits have room.
 _TICKS = 5
-# Longer numbers than this would lie on each other; the axis has them.
+# Numbers with more digits would overlap; only the axis has them.
 _MOST_DIGITS = 8
-# Room above the curves for words.
+# Height of the axes relative to the curves; words stand above the curves.
 _HEADROOM = 1.3
 
 
 def save_bifurcation(point: PhasePoint, branch: Branch, path: str | os.PathLike[str]) -> None:
-    """Draw a bifurcation diagram of a branch with a marked point into a file."""
+    """Write the bifurcation diagram of a branch and a marked point into a file."""
     check_suffix(path)
     write_figure(bifurcation_figure(point, branch), path)
 
@@ -65,7 +65,7 @@ def bifurcation_figure(point: PhasePoint, branch: Branch) -> Figure:
 
 
 def diagram_figure(diagram: BifurcationDiagram, *, ax: Any = None, **options: Any) -> Figure:
-    """Figure of a bifurcation diagram, on the axes of a user order alone."""
+    """Figure of a bifurcation diagram; on axes of the user only the order parameter."""
     picture = bifurcation_picture(diagram.point, diagram.branch)
     if ax is None:
         return draw_bifurcation(picture, **options)
@@ -91,14 +91,14 @@ def point_figure(point: PhasePoint, **options: Any) -> Figure:
 
 
 def _whole(point: PhasePoint) -> tuple[float, float]:
-    """Diffusivities of a whole branch."""
+    """Range of diffusivities of a whole branch."""
     return (0.0, _BEYOND * (point.saddle_node_diffusivity or point.critical_diffusivity))
 
 
 def draw_bifurcation(
     picture: BifurcationPicture, *, title: str | None = None, **options: Any
 ) -> Figure:
-    """Figure of a branch that is ready to be drawn."""
+    """Figure of the picture of a branch."""
     point, pieces, energy = picture.point, picture.pieces, picture.has_energy
     whole = _whole(point)
     window = _window(point, whole)
@@ -135,7 +135,7 @@ def draw_bifurcation(
 
 
 def _legend(axes: Axes, symmetry: str) -> None:
-    """Stable before unstable, order before uniform: in the alphabet's order, as it happens."""
+    """Legend in alphabetical order: order before uniform, stable before unstable."""
     handles, labels = axes.get_legend_handles_labels()
     chosen = sorted(zip(labels, handles, strict=True), key=lambda entry: entry[0])
     handles, labels = [handle for _, handle in chosen], [label for label, _ in chosen]
@@ -143,7 +143,7 @@ def _legend(axes: Axes, symmetry: str) -> None:
 
 
 def _window(point: PhasePoint, whole: tuple[float, float]) -> tuple[float, float]:
-    """Diffusivities to be shown large: about the interval where both are stable, or all."""
+    """Diffusivities of the large panel: around the interval where both are stable, or all."""
     saddle = point.saddle_node_diffusivity
     if saddle is None:
         return whole
@@ -154,18 +154,17 @@ def _window(point: PhasePoint, whole: tuple[float, float]) -> tuple[float, float
 
 
 def _states(axes: Axes, point: PhasePoint, pieces: Pieces, window: tuple[float, float]) -> None:
-    """Uniform and the branch, full lines where stable and dashed where not."""
+    """Draw uniform and the branch: full lines if stable, dashed if not."""
     _shade(axes, point)
     _uniform(axes, point, window)
     top = _HEADROOM * _draw(axes, pieces, AT_ORDER, window)[1]
     axes.set_xlim(*window)
     axes.set_ylim(-0.04 * top, top)
-    # The headroom holds words; there is nothing above 1.
+    # The order parameter is at most 1; the headroom is for words.
     axes.set_yticks([tick for tick in axes.get_yticks() if 0.0 <= tick < min(top, 1.0 + 1e-9)])
 
 
 def _order_label(degree: int) -> str:
-    """Label of the order parameter."""
     mean = r"order parameter $|\int x\, d\mu|$"
     return mean if degree == 1 else f"moment of degree {degree}\nas a share of a Dirac's"
 
@@ -173,7 +172,7 @@ def _order_label(degree: int) -> str:
 def _free_energy(
     axes: Axes, point: PhasePoint, pieces: Pieces, window: tuple[float, float]
 ) -> None:
-    """Free energy of the branch over that of uniform: the lower one wins."""
+    """Draw the free energy of the branch minus that of uniform."""
     _shade(axes, point)
     _uniform(axes, point, window)
     least, most = _draw(axes, pieces, AT_ENERGY, window)
@@ -187,7 +186,7 @@ def _free_energy(
 
 
 def _uniform(axes: Axes, point: PhasePoint, window: tuple[float, float]) -> None:
-    """Uniform, which has neither order nor more free energy than itself."""
+    """Draw uniform, whose order parameter and relative free energy are 0."""
     critical = point.critical_diffusivity
     for ends, dashes, word in (
         ([critical, window[1]], "-", "stable"),
@@ -205,7 +204,7 @@ def _shade(axes: Axes, point: PhasePoint) -> None:
 def _draw(
     axes: Axes, pieces: Pieces, height: int, window: tuple[float, float]
 ) -> tuple[float, float]:
-    """Branch in pieces of one stability; least and largest height in the window, 0 included."""
+    """Draw the pieces of a branch; return the least and largest height in the window and 0."""
     named, betas = set(), [np.zeros(1)]
     for stable, points in pieces:
         values, heights = points[:, AT_VALUE], points[:, height]
@@ -220,7 +219,7 @@ def _draw(
 
 
 def _marked(point: PhasePoint) -> list[tuple[float, str]]:
-    """Diffusivities that are marked, with their colours."""
+    """Marked diffusivities and their colours."""
     values = [(point.critical_diffusivity, CRITICAL)]
     if point.order == "discontinuous":
         values += [
@@ -235,7 +234,7 @@ def _marked(point: PhasePoint) -> list[tuple[float, str]]:
 
 
 def _marks(axes: Axes, point: PhasePoint) -> None:
-    """Critical diffusivity, transition and saddle node, in words."""
+    """Mark critical diffusivity, transition and saddle node with words."""
     height, saddle = point.order_parameter_at_transition, point.saddle_node_diffusivity
     low, high = axes.get_xlim()
     if saddle is None or saddle - point.critical_diffusivity < _APART * (high - low):
@@ -257,7 +256,7 @@ def _marks(axes: Axes, point: PhasePoint) -> None:
 
 
 def _mark(axes: Axes, value: float, colour: str, words: str, side: str, digits: int) -> None:
-    """A dotted line with its name and its diffusivity, to the left or right of the words."""
+    """Draw a dotted line, its name and diffusivity; `side` of the text touches the line."""
     axes.axvline(value, color=colour, linewidth=0.9, linestyle=":")
     number = f"$D$ = {value:.{digits}g}" if digits <= _MOST_DIGITS else ""
     axes.annotate(
@@ -268,7 +267,7 @@ def _mark(axes: Axes, value: float, colour: str, words: str, side: str, digits: 
 
 
 def _digits(point: PhasePoint) -> int:
-    """Digits that tell the marked diffusivities apart, at least six."""
+    """Digits that distinguish the marked diffusivities, at least six."""
     values = np.sort([value for value, _ in _marked(point)])
     gap = float(np.min(np.diff(values), initial=values[0]) / values[0])
     return max(6, min(16, 2 - math.floor(math.log10(gap)))) if gap > 0 else 16

@@ -1,7 +1,7 @@
-"""Kinds "clusters", where the clusters are, and "tree", who merged with whom, and when.
+"""Kinds "clusters" (centres of clusters over time) and "tree" (which clusters merged, and when).
 
-The area of a mark is its mass. A branch is a cluster, as thick as it is heavy; heights mean only
-that branches do not cross.
+The area of a mark is proportional to its mass, and so is the width of a branch of the tree. Heights
+of branches have no meaning; they are chosen so that branches do not cross.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ from meanfield.observables.cluster_tree import ClusterTree
 from meanfield.runs import Run
 
 _TIMES = 60
-# Distance of centres from the edge of a map within which marks may be on both sides.
+# Marks of centres within this distance of the edge of a map could lie on both sides.
 _CLEAR = 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class ClustersPicture:
-    """Where clusters are, at up to 60 times spread evenly over the axis; times, masses (k,)."""
+    """Times, masses (k,) and centres of clusters, at up to 60 times even along the axis."""
 
     frame: Frame
     times: FloatArray
     masses: FloatArray
     centres: FloatArray  # (k,) or (k, 3): angles, or unit vectors
     span: tuple[float, float]  # first time with clusters, and the last time
-    middle: int = 0  # longitude in the middle of a map, in degrees: clusters lie off its edge
+    middle: int = 0  # longitude in the middle of a map, in degrees; keeps clusters off its edge
 
 
 def clusters_picture(run: Run) -> ClustersPicture:
-    """Picture of the clusters that have separated; on the sphere of those above the rest."""
+    """Picture of separated clusters; on the sphere, of clusters with high density."""
     saves = shown(run)
     saves = saves[spread_evenly(run.time[saves], _TIMES, is_logarithmic(run.time))]
     if not run.manifold.point_shape:
@@ -80,10 +80,10 @@ def clusters_picture(run: Run) -> ClustersPicture:
 
 
 def _middle(centres: FloatArray) -> int:
-    """Longitude in degrees whose opposite is far from all centres (k, 3): 0, if that will do."""
+    """Longitude in degrees whose opposite is far from all centres (k, 3); 0 if possible."""
     candidates = np.arange(-180, 180, 30)  # meridians of the map
     seams = np.deg2rad(candidates) + np.pi
-    # Distance from the plane of each meridian, on its side; poles are near to all.
+    # Distance from the plane of each meridian, for centres on its side.
     seam = np.stack([np.cos(seams), np.sin(seams)], axis=-1)
     along, across = centres[:, :2] @ seam.T, centres[:, :2] @ (seam[:, ::-1] * [1, -1]).T
     away = np.where(along > 0, np.abs(across), 1.0).min(axis=0, initial=1.0)
@@ -96,7 +96,7 @@ _LEGEND_MASSES = (0.1, 0.25, 0.5)
 
 
 def draw_clusters(picture: ClustersPicture, axes: Axes) -> None:
-    """Draw it on axes that are empty."""
+    """Draw cluster centres, with title and time axis, on empty axes."""
     frame = picture.frame
     set_title(axes, frame)
     on_axes(picture, axes)
@@ -107,12 +107,12 @@ def draw_clusters(picture: ClustersPicture, axes: Axes) -> None:
 
 
 def on_axes(picture: ClustersPicture, axes: Axes) -> None:
-    """Cluster centres against time on the circle; on the sphere on a map, coloured by time."""
+    """Draw cluster centres: against time on the circle, on a map coloured by time on the sphere."""
     if not picture.frame.has_angles:
         _on_map(picture, axes)
         return
     areas = _AREA * picture.masses
-    # Marks at the first and the last time are whole.
+    # Without clipping, marks at the first and the last time are whole.
     axes.scatter(
         picture.times, picture.centres, s=areas, color=ENERGY, clip_on=False, zorder=3, **_MARK
     )
@@ -121,7 +121,7 @@ def on_axes(picture: ClustersPicture, axes: Axes) -> None:
 
 
 def _on_map(picture: ClustersPicture, axes: Axes) -> None:
-    """Centres on one map inside hidden axes, late ones on top."""
+    """Draw centres on one map inside hidden axes, late ones on top."""
     axes.set_axis_off()
     panel = axes.inset_axes((0.0, 0.0, 0.88, 1.0))
     projection = Mollweide()
@@ -142,7 +142,7 @@ def _on_map(picture: ClustersPicture, axes: Axes) -> None:
         east = "180°" if abs(picture.middle) == 180 else east
         write_below(panel, f"longitude {east} in the middle")
     _add_legend(panel, MUTED, _MAP_AREA)
-    # A mappable of its own: the marks are translucent.
+    # Its own mappable, because the marks are translucent.
     colours = ScalarMappable(norm, TIME_COLOURS)
     bar = axes.figure.colorbar(colours, cax=axes.inset_axes((1.015, 0.05, 0.016, 0.9)))
     bar.set_label(time_axis_label(picture.frame))
@@ -150,14 +150,14 @@ def _on_map(picture: ClustersPicture, axes: Axes) -> None:
 
 
 def _turned(points: FloatArray, degrees: int) -> FloatArray:
-    """Unit vectors turned about the poles until a longitude is 0."""
+    """Unit vectors after a rotation about the poles that takes a longitude to 0."""
     angle = np.deg2rad(degrees)
     turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
     return np.concatenate([points[:, :2] @ turn.T, points[:, 2:]], axis=1)
 
 
 def _add_legend(axes: Axes, colour: str, area: float) -> None:
-    """Areas of marks by mass, right of the axes."""
+    """Legend of masses by area, to the right of the axes."""
     marks = [
         Line2D(
             [],
@@ -177,7 +177,7 @@ def _add_legend(axes: Axes, colour: str, area: float) -> None:
     )
 
 
-# Size of the axes, about, in inches.
+# Approximate size of the axes in inches.
 _WIDTH, _HEIGHT = 7.6, 3.9
 _THINNEST = 0.4
 _SIZE = 7.5
@@ -186,7 +186,7 @@ _LEAST_LABELLED = 0.01
 
 
 def draw_tree(picture: TreePicture, axes: Axes) -> None:
-    """Draw it on axes that are empty."""
+    """Draw a tree, with title and time axis, on empty axes."""
     frame = picture.frame
     set_title(axes, frame)
     set_time_axis(axes, frame)
@@ -196,7 +196,7 @@ def draw_tree(picture: TreePicture, axes: Axes) -> None:
 
 
 def _on_axes(tree: ClusterTree, heights: FloatArray, axes: Axes) -> None:
-    """Branches, joints and masses on axes that have their limits of time."""
+    """Draw branches, joints and masses on axes whose time limits are set."""
     low, high = axes.get_xlim()
     begin, end = np.clip(tree.begin, low, high), np.clip(tree.end, low, high)
     axes.set_ylim(0.0, 1.0)
@@ -223,13 +223,13 @@ def _write_masses(
     axes: Axes, tree: ClusterTree, begin: FloatArray, end: FloatArray, heights: FloatArray,
     widths: FloatArray,
 ) -> None:  # fmt: skip
-    """Masses of leaves on the left, of roots on the right, of others above, where there is room."""
+    """Write masses of leaves on the left, of roots on the right, of others above, if they fit."""
     count = len(tree.numbers)
     low, high = axes.get_xlim()
     line = 1.15 * _SIZE / POINTS_PER_INCH / _HEIGHT
 
     def fitting(nodes: IntArray) -> list[int]:
-        """Heaviest first, no two within a line of text."""
+        """Nodes whose labels do not overlap; heavier nodes come first."""
         taken: list[int] = []
         nodes = nodes[tree.mass[nodes] >= _LEAST_LABELLED]
         for node in nodes[np.argsort(-tree.mass[nodes], kind="stable")]:

@@ -1,4 +1,4 @@
-"""Figure of collapse times: the share of runs with more than one cluster, and its law."""
+"""Figure of collapse times: share of runs with more than one cluster, and the predicted law."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ _SIZES = ("viridis", 0.15, 0.75)
 
 
 def collapse_times_figure(result: CollapseTimes, **options: Any) -> Figure:
-    """Survival of more than one cluster against log time; dashed: the law of two clusters."""
+    """Share of runs with more than one cluster against log time; dashed: law of two clusters."""
     heading = result.facts.title or "Time to one cluster"
     facts = facts_title(result.facts) if result.facts.manifold else ""
     return panel_figure(partial(_survival, result), _SIZE, heading, facts, **options)
 
 
 def _survival(result: CollapseTimes, axes: Axes) -> None:
-    """Steps of the runs, and of the law."""
     reached = result.times[np.isfinite(result.times)]
     first = 0.5 * reached.min() if len(reached) else 0.1 * result.until
     last = result.until if np.isinf(result.times).any() else min(2.0 * reached.max(), result.until)

@@ -1,8 +1,8 @@
 """Figures of convergence studies and ensembles: distances or counts against the number of tokens.
 
-Left, the mean distance of each size with a band of one standard error, the growth
-e^{lambda_max t}, the onset time, and the certified bound where one is proved. Right, the distances
-against n, with fitted power laws and the slope -1/2; on the sphere the distance of two samples.
+The left panel has the mean distance of each size with a band of one standard error, the growth
+e^{lambda_max t}, the onset time, and the certified bound where one is proved. The right panel has
+distances against n, fitted power laws, the slope -1/2; on the sphere the distance of two samples.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from meanfield.studies.ensemble_results import Ensemble
 from meanfield.transport.sphere.wasserstein import sample_floor
 
 _SIZE = (10.0, 4.4)
-_AXES_HEIGHT = 3.3  # of the figure's height, inches: what labels need to keep apart
+_AXES_HEIGHT = 3.3  # inches: the distance of labels depends on it
 # Parts of the colour maps that are neither too dark nor too light for lines on white.
 _SIZES = ("viridis", 0.08, 0.78)
 _TIMES = ("inferno", 0.15, 0.75)
@@ -48,13 +48,13 @@ _DOT: dict[str, Any] = {"marker": "o", "markersize": 6, "markerfacecolor": "whit
 
 
 def comparison_figure(study: ConvergenceStudy, **options: Any) -> Figure:
-    """Figure of a study; on axes of a user's the distances against the number of tokens."""
+    """Figure of a study; on axes of the user the distances against the number of tokens."""
     picture = comparison_picture(study)
     return study_figure(picture, draw_comparison, _against_tokens, _SIZE, **options)
 
 
 def draw_comparison(picture: ComparisonPicture, figure: Figure) -> None:
-    """Distances against time, and against the number of tokens."""
+    """Draw distances against time, and against the number of tokens."""
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
     title_above(left, picture.title, facts_title(picture.facts) if picture.facts.manifold else "")
     _against_time(picture, left)
@@ -62,7 +62,7 @@ def draw_comparison(picture: ComparisonPicture, figure: Figure) -> None:
 
 
 def _against_time(picture: ComparisonPicture, axes: Axes) -> None:
-    """Distance of every size, the growth of linear theory, and the onset times."""
+    """Draw the distance of every size, the growth of linear theory, and the onset times."""
     times, curves, ends = picture.times, picture.sizes, []
     colours = shades(*_SIZES, len(curves))
     for curve, colour in zip(curves, colours, strict=True):
@@ -93,12 +93,12 @@ def _against_time(picture: ComparisonPicture, axes: Axes) -> None:
     if any(curve.certified.shape[1] > 1 for curve in curves):
         handles.append(Line2D([], [], color=MUTED, **_PROVED))
         names.append("certified")
-    # Below, where it covers no curve.
+    # The legend is below, so that it covers no curve.
     axes.figure.legend(handles, names, loc="outside lower left", ncols=len(names), labelcolor=MUTED)
 
 
 def _against_tokens(picture: ComparisonPicture, axes: Axes) -> None:
-    """Distance against the number of tokens at a few times, with the fitted laws."""
+    """Draw distances against the number of tokens at a few times, with the fitted laws."""
     n, guide, floor, ends = picture.tokens, picture.guide, picture.floor, []
     for curve, colour in zip(picture.chosen, shades(*_TIMES, len(picture.chosen)), strict=True):
         axes.errorbar(
@@ -136,7 +136,7 @@ def _ylabel(picture: ComparisonPicture) -> str:
     return f"mean ${picture.distance}(\\mu^n_t, f_t)$"
 
 
-_BELOW = 0.72  # where the guide of slope -1/2 runs, as a share of the first distances
+_BELOW = 0.72  # height of the guide of slope -1/2, relative to the first distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,22 +148,20 @@ class SizeCurve:
     low: FloatArray
     high: FloatArray
     growth: FloatArray  # (2, 2): times and distances at both ends of the growth of linear theory
-    onset: tuple[float, float] | None  # onset time, if it is shown, and the distance then
-    # (2, n): times and certified distances as far as these are below pi; none where nothing is
-    # proved.
-    certified: FloatArray
+    onset: tuple[float, float] | None  # onset time and distance, if it is within the times
+    certified: FloatArray  # (2, n): times, and certified distances below pi; n = 0 without a proof
 
 
 @dataclass(frozen=True, eq=False)
 class TimeCurve:
-    """Distance at one time against the number of tokens: mean, standard error, law and exponent."""
+    """Distance at one time against the number of tokens: mean, standard error, power law."""
 
     time: float  # scaled time
     mean: FloatArray
     error: FloatArray
     law: FloatArray | None  # (n_sizes,): the fitted power law, if there is one
     exponent: float
-    half_width: float
+    half_width: float  # of the confidence interval of the exponent
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,19 +169,19 @@ class ComparisonPicture:
     """Distances of particle systems to the density."""
 
     title: str
-    facts: Facts  # manifold, kernel and flow, where they are known
+    facts: Facts  # manifold, kernel and flow, if known
     distance: str  # symbol of the distance, for mathtext
     grows: bool  # whether perturbations of uniform grow
     times: FloatArray
     tokens: FloatArray
-    sizes: list[SizeCurve]  # those that are finished
-    chosen: list[TimeCurve]  # A few times
+    sizes: list[SizeCurve]  # of the finished sizes
+    chosen: list[TimeCurve]  # at a few times
     guide: FloatArray  # (n_sizes,): slope -1/2
-    floor: FloatArray | None  # (n_sizes,): distance of two samples, where it is known
+    floor: FloatArray | None  # (n_sizes,): distance of two samples, if known
 
 
 def comparison_picture(study: ConvergenceStudy) -> ComparisonPicture:
-    """Picture of a study, from memory or from a file."""
+    """Picture of a study."""
     n = study.tokens.astype(np.float64)
     chosen = [_time_curve(study, i, n) for i in _chosen_times(study)]
     sizes = [i for i in range(len(n)) if np.isfinite(study.mean_distance[i]).all()]
@@ -206,7 +204,7 @@ def _size_curve(study: ConvergenceStudy, i: int) -> SizeCurve:
     return SizeCurve(
         int(study.tokens[i]),
         mean,
-        # A logarithmic axis has no place below zero.
+        # A logarithmic axis needs positive values.
         np.maximum(mean - error, 0.5 * mean),
         mean + error,
         np.array([span, mean[0] * np.exp(rate * span)]),
@@ -216,7 +214,7 @@ def _size_curve(study: ConvergenceStudy, i: int) -> SizeCurve:
 
 
 def _certified(times: FloatArray, distance: FloatArray) -> FloatArray:
-    """Certified distance up to where it passes pi, between two saved times by its exponent."""
+    """Certified distance up to pi; its logarithm is linear between saved times."""
     beyond = np.flatnonzero(~(distance < np.pi))
     end = int(beyond[0]) if len(beyond) else len(times)
     if end == 0:
@@ -242,7 +240,7 @@ def _time_curve(study: ConvergenceStudy, i: int, n: FloatArray) -> TimeCurve:
 
 
 def _chosen_times(study: ConvergenceStudy) -> list[int]:
-    """Indices of time 0, the headline, the onset of the smallest size, half-way on, the end."""
+    """Indices: time 0, the headline, before the smallest size's onset, half-way, the end."""
     last = len(study.times) - 1
     onset = float(study.onset_times[0])
     at = int(np.flatnonzero(study.times < onset)[-1]) if np.isfinite(onset) else last
@@ -254,19 +252,18 @@ class EnsemblePicture:
     """Clusters of many runs: mean count (n_sizes, n_times), and its standard error."""
 
     title: str
-    facts: Facts  # manifold, kernel and flow, where they are known
+    facts: Facts  # manifold, kernel and flow, if known
     times: FloatArray  # (n_times,): in onset times
     tokens: NDArray[np.int64]  # (n_sizes,)
     mean: FloatArray
     error: FloatArray
-    predicted: FloatArray | None  # (n_sizes,): the linear law in closed form, where it holds
-    # For each size the share of the runs with each count at the last time.
-    shares: list[dict[int, float]]
+    predicted: FloatArray | None  # (n_sizes,): closed form of the linear law, if it applies
+    shares: list[dict[int, float]]  # by size: share of the runs with each count at the last time
     runs: int
 
 
 def ensemble_picture(ensemble: Ensemble) -> EnsemblePicture:
-    """Picture of an ensemble, from memory or from a file."""
+    """Picture of an ensemble."""
     return EnsemblePicture(
         ensemble.facts.title or "Clusters of random tokens",
         ensemble.facts, ensemble.times, ensemble.tokens, ensemble.mean_count,
@@ -281,20 +278,19 @@ def ensemble_picture(ensemble: Ensemble) -> EnsemblePicture:
 
 
 _ABOVE_BARS, _COLUMNS = 1.15, 3
-# Parts of the colour maps that are neither too dark nor too light on white.
 _LIGHT_SIZES = ("viridis", 0.15, 0.75)
 
 
 def ensemble_figure(ensemble: Ensemble, **options: Any) -> Figure:
-    """Figure of an ensemble; on axes of a user's the distributions alone."""
+    """Figure of an ensemble; on axes of the user only the distributions."""
     picture = ensemble_picture(ensemble)
     return study_figure(picture, draw_ensemble, _distributions, _SIZE, **options)
 
 
 def draw_ensemble(picture: EnsemblePicture, figure: Figure) -> None:
-    """Mean counts with one standard error and the linear law; the distributions at the end."""
+    """Draw mean counts with one standard error and the linear law, and the last distributions."""
     alone = len(picture.tokens) == 1
-    # A single mean is no curve: the distribution says it.
+    # A single mean needs no panel of its own.
     *left, right = figure.subplots(1, 1 if alone and len(picture.times) == 1 else 2, squeeze=False)[
         0
     ]
@@ -306,7 +302,6 @@ def draw_ensemble(picture: EnsemblePicture, figure: Figure) -> None:
 
 
 def _means_in_time(picture: EnsemblePicture, axes: Axes) -> None:
-    """Mean counts of one size against time."""
     axes.errorbar(
         picture.times, picture.mean[0], picture.error[0], fmt="o-", markersize=4, capsize=2,
         linewidth=1, color=INK, label=f"$N = {picture.tokens[0]}$", clip_on=False,
@@ -323,7 +318,6 @@ def _means_in_time(picture: EnsemblePicture, axes: Axes) -> None:
 
 
 def _means(picture: EnsemblePicture, axes: Axes) -> None:
-    """Mean counts against the number of tokens."""
     for j, colour in enumerate(shades(*_TIMES, len(picture.times))):
         axes.errorbar(
             picture.tokens, picture.mean[:, j], picture.error[:, j], fmt="o-", markersize=4,
@@ -343,7 +337,7 @@ def _means(picture: EnsemblePicture, axes: Axes) -> None:
 
 
 def _distributions(picture: EnsemblePicture, axes: Axes) -> None:
-    """Share of the runs with each count, sizes side by side."""
+    """Draw the share of runs with each count, sizes side by side."""
     sizes = len(picture.tokens)
     width = 0.85 / sizes
     for i, colour in enumerate(shades(*_LIGHT_SIZES, sizes)):
@@ -354,12 +348,11 @@ def _distributions(picture: EnsemblePicture, axes: Axes) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel(f"clusters {_at(picture.times[-1])}")
     axes.set_ylabel("share of runs")
-    # In a row above all bars.
+    # The legend is one row above all bars.
     axes.set_ylim(top=_ABOVE_BARS * axes.get_ylim()[1])
     axes.legend(loc="upper right", ncols=min(sizes, _COLUMNS))
 
 
 def _at(time: float) -> str:
-    """When, in onset times."""
     count = f"{time:g}"
     return f"at {count} onset time{'' if count == '1' else 's'}"

@@ -1,4 +1,4 @@
-"""Kind "density": the density over time and angle, with the paths of tokens on it."""
+"""Kind "density": the density over time and angle, with paths of tokens."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from meanfield.figures.draw.axes import (
 )
 
 _WAVE = "#8fe3ff"
-# Widths of atoms, in points: one that holds all the mass, and the lightest.
+# Widths of atoms in points: of mass 1, and the smallest.
 _ATOM_WIDTH, _THINNEST = 8.0, 0.7
 
 
 def draw_density(picture: DensityPicture, axes: Axes) -> None:
-    """Draw it on axes that are empty."""
+    """Draw the density, with title and time axis, on empty axes."""
     frame = picture.frame
     set_title(axes, frame)
     on_axes(picture, axes)
@@ -37,7 +37,7 @@ def draw_density(picture: DensityPicture, axes: Axes) -> None:
 
 
 def on_axes(picture: DensityPicture, axes: Axes) -> None:
-    """Density, token paths, atoms and colour bar on given axes."""
+    """Draw density, token paths, atoms and colour bar on given axes."""
     colours = mpl.colormaps[DENSITY_COLOURS]
     axes.set_facecolor(colours(0.0))
     if picture.table.any():  # not atoms alone
@@ -62,7 +62,7 @@ def on_axes(picture: DensityPicture, axes: Axes) -> None:
 
 
 def _crest(picture: DensityPicture, axes: Axes) -> None:
-    """Crest of the wave that linear theory predicts, with its name below."""
+    """Draw the crest of the wave that linear theory predicts, and its name."""
     if picture.wave is None:
         return
     lines = LineCollection(
@@ -77,7 +77,7 @@ def _crest(picture: DensityPicture, axes: Axes) -> None:
 
 
 def set_angle_axis(axes: Axes, lowest: float = -np.pi) -> None:
-    """Angles from -pi to pi, upwards, or polar angles from 0."""
+    """Set a vertical axis of angles from -pi to pi, or of polar angles from 0 to pi."""
     if lowest == 0.0:
         axes.set_ylim(0.0, np.pi)
         axes.set_yticks(np.pi * np.array([0, 0.25, 0.5, 0.75, 1]))

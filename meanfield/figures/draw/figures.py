@@ -1,4 +1,4 @@
-"""Make figures and write them: no pyplot, no file half written, the same bytes every time."""
+"""Make and write figures: without pyplot, whole files only, the same bytes every time."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from meanfield.store.locks import check_figure_place, replace_figure
 SUFFIXES, FILM_SUFFIXES = (".png", ".pdf", ".svg"), (".mp4", ".gif")
 """Suffixes of figure files and of film files."""
 
-# Agg draws no larger ones.
+# The most dots a side that Agg draws.
 _MOST_DOTS = 2**16 - 1
-# What half a label of the last tick takes, in inches.
+# Half the width of the label of the last tick, in inches.
 _TICK = 0.16
 
-# No dates: the same run gives the same file.
+# Files have no dates: the same run gives the same bytes.
 _SAVE_OPTIONS: dict[str, dict[str, Any]] = {
     ".png": {"metadata": {"Software": None}, "pil_kwargs": {"optimize": True}},
     ".pdf": {"metadata": {"CreationDate": None}},
@@ -38,7 +38,7 @@ def new_figure(
     figsize: tuple[float, float] | None = None,
     dpi: float | None = None,
 ) -> Figure:
-    """Empty figure of a size in inches, with a canvas of its own; `figsize` wins."""
+    """Empty figure outside pyplot, of `size` or `figsize` in inches."""
     size = figsize or size
     dots = 100.0 if dpi is None else dpi
     if not (dots > 0 and all(1 <= side * dots <= _MOST_DOTS for side in size)):
@@ -48,14 +48,14 @@ def new_figure(
         )
     figure = Figure(figsize=size, dpi=dpi, layout="constrained")
     FigureCanvasAgg(figure)
-    # Notebooks ask for this; without pyplot nobody else tells them how to show a figure.
+    # Notebooks call this method to show a figure that pyplot does not know.
     figure._repr_png_ = partial(encoded, figure, ".png", dpi)  # type: ignore[attr-defined]
     return figure
 
 
 def check_empty(axes: Axes) -> None:
-    """Refuse axes on which something is drawn, as by a cell of a notebook that is run again."""
-    # All axes in one place: a second axis of ours outlives ax.clear().
+    """Raise a ValueError for axes with a drawing, as after a second run of a notebook cell."""
+    # Twin axes count, too, because they outlive ax.clear().
     if any(each.has_data() for each in axes_in_the_place_of(axes)):
         raise ValueError(
             "ax holds a drawing already: give empty axes, such as plt.subplots() makes."
@@ -63,7 +63,7 @@ def check_empty(axes: Axes) -> None:
 
 
 def draw_on(axes: Axes, draw: Callable[[Axes], None], title: str | None) -> Figure:
-    """Draw a panel on empty axes of a user's, with a title alone above it."""
+    """Draw a panel on empty axes of the user, with only a title above it."""
     check_empty(axes)
     with style():
         draw(axes)
@@ -84,7 +84,7 @@ def panel_figure(
     title: str | None = None,
     **options: Any,
 ) -> Figure:
-    """Figure of one panel below a title and facts, or the panel on axes of a user's."""
+    """Figure of one panel below a title and facts; or the panel on axes of the user."""
     if ax is not None:
         return draw_on(ax, draw, title)
     with style():
@@ -105,7 +105,7 @@ def study_figure(
     title: str | None = None,
     **options: Any,
 ) -> Figure:
-    """Figure of a titled picture, or one panel of it on axes of a user's."""
+    """Figure of a titled picture; or one panel of it on axes of the user."""
     if ax is not None:
         return draw_on(ax, partial(panel, picture), title)
     picture = picture if title is None else replace(picture, title=title)
@@ -116,7 +116,7 @@ def study_figure(
 
 
 def make_room(axes: Axes) -> None:
-    """Narrow axes of a user's until what stands right of them lies where they ended."""
+    """Narrow axes of the user, so that labels and bars on the right end where the axes ended."""
     figure, spec = cast(Figure, axes.figure), axes.get_subplotspec()
     if figure.get_layout_engine() is not None:
         return
@@ -131,7 +131,7 @@ def make_room(axes: Axes) -> None:
 
 
 def check_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFIXES) -> str:
-    """Suffix of a path if it is one of those known."""
+    """Suffix of a path; ValueError if it is not in `suffixes`."""
     suffix = Path(path).suffix.lower()
     if suffix not in suffixes:
         raise ValueError(
@@ -142,7 +142,7 @@ def check_suffix(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFI
 
 
 def check_figure(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFIXES) -> None:
-    """Say before long work whether a figure could be written."""
+    """Raise an error, before long work, if a figure cannot be written."""
     check_suffix(path, suffixes)
     if not Path(os.path.realpath(path)).parent.is_dir():
         raise ValueError(f"{os.fspath(path)} cannot be written: its folder does not exist.")
@@ -150,7 +150,7 @@ def check_figure(path: str | os.PathLike[str], suffixes: tuple[str, ...] = SUFFI
 
 
 def write_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure; the suffix chooses the format."""
+    """Write a figure; the suffix determines the format."""
     replace_figure(Path(path), encoded(figure, check_suffix(path)))
 
 

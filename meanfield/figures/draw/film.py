@@ -1,7 +1,6 @@
-"""Films: the density in time, a frame a saved time, with energy and order below.
+"""Films: one frame for each saved time, with energy and order parameter.
 
-Files are .gif by Pillow and .mp4 by ffmpeg: none is half written, and the same run gives the same
-bytes.
+Pillow writes .gif and ffmpeg .mp4. Files appear at once, and the same run gives the same bytes.
 """
 
 from __future__ import annotations
@@ -69,9 +68,9 @@ _SECONDS = 12.0
 _SLOWEST, _FASTEST = 5, 25
 _HEIGHT = 0.62
 _RING = 7.0  # points
-# Areas of atoms: one that holds all the mass, and the lightest.
+# Areas of atoms: of mass 1, and the smallest.
 _ATOM_AREA, _SMALLEST_ATOM = 250.0, 4.0
-_TAIL = 12  # saved times of the ways that tokens have come
+_TAIL = 12  # length of the tails of tokens, in saved times
 _MAP_DOTS = 0.4  # area of a dot on the map, relative to the globe
 _LINE_COLOURS = (INK, MUTED, ENERGY, ORDER, COUNT)
 _SHADES, _PALE, _PAPER = 12, 24, 0.96
@@ -79,25 +78,25 @@ _SHADES, _PALE, _PAPER = 12, 24, 0.96
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """Pictures over time."""
+    """Frames that are drawn on one figure."""
 
-    figure: Figure  # what every frame is drawn on
-    frames: NDArray[np.int64]  # indices of saved times, one a frame
-    show: Callable[[int], None]  # puts frame number k onto the figure
-    # What `show` changes, from the back to the front; the rest is drawn once.
+    figure: Figure
+    frames: NDArray[np.int64]  # indices of saved times, one for each frame
+    show: Callable[[int], None]  # updates the figure to frame k
+    # Artists that `show` changes, from the back to the front; the rest is drawn once.
     moving: tuple[Any, ...]
 
     @property
     def rate(self) -> int:
-        """Frames a second: some 12 seconds, neither a slide show nor a flicker."""
+        """Frames a second, 5 to 25, for a film of about 12 seconds."""
         return int(np.clip(round(len(self.frames) / _SECONDS), _SLOWEST, _FASTEST))
 
     def pixels(self) -> Iterator[NDArray[np.uint8]]:
-        """Frame by frame, shape (height, width, 4)."""
+        """Frames, each of shape (height, width, 4)."""
         canvas: Any = self.figure.canvas
         self.show(0)
         canvas.draw()
-        # Once laid out the axes stay where they are: nothing shakes.
+        # The layout is fixed, so that axes do not move between frames.
         self.figure.set_layout_engine("none")
         for artist in self.moving:
             artist.set_animated(True)
@@ -112,7 +111,7 @@ class Film:
 
 
 def draw_film(film: CircleFilm | SphereFilm | VectorsFilm) -> Film:
-    """Film of the manifold that the frames are of."""
+    """Film of the data of a film."""
     if isinstance(film, VectorsFilm):
         return _vectors_film(film)
     return _circle_film(film) if isinstance(film, CircleFilm) else _sphere_film(film)
@@ -133,7 +132,7 @@ def _circle_film(film: CircleFilm) -> Film:
     disc.set_ylim(-1.0 - _HEIGHT, 1.0 + _HEIGHT)
     uniform = 1.0 + _HEIGHT * np.log(2.0) / top
     disc.plot(*_at(uniform, edges), color=FAINT, linewidth=0.8, zorder=1)
-    # Pieces overlap: no white shines through between them.
+    # Pieces overlap, so that no gap is visible between them.
     ends = edges[1:] + 0.5 * (edges[1] - edges[0])
     ring = LineCollection(
         list(np.stack([_at(1.0, edges[:-1]).T, _at(1.0, ends).T], axis=1)),
@@ -176,7 +175,6 @@ def _at(radius: FloatArray | float, angles: FloatArray) -> FloatArray:
 
 
 def _sphere_film(film: SphereFilm) -> Film:
-    """Film of a globe that turns, and of the map of all of it."""
     frame = film.curves.energy.frame
     figure, picture, above, below = _new_figure(frame, film.curves)
     colours = colour_range(film.sample)
@@ -215,7 +213,7 @@ def _sphere_film(film: SphereFilm) -> Film:
 
 
 def _vectors_film(film: VectorsFilm) -> Film:
-    """Film of tokens on two axes, with the ways that they have come, and of cosines."""
+    """Film of tokens on two axes, with the tails of their paths, and of cosines."""
     frame, paths = film.axes.frame, film.axes.points
     figure, picture, above, below = _new_figure(frame, film.curves)
     places = picture.inset_axes((0.1, 0.06, 0.9, 0.9))
@@ -245,7 +243,7 @@ def _vectors_film(film: VectorsFilm) -> Film:
 
 
 def _new_figure(frame: Frame, curves: OverTime | SizesPicture) -> tuple[Figure, Axes, Axes, Axes]:
-    """Figure with a square picture on the left, and two panels on the right, the lower done."""
+    """Figure, axes on the left, upper right and lower right; the last has its curves."""
     figure = new_figure(_SIZE, dpi=_DPI)
     grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.05), height_ratios=(1.55, 1.0))
     picture = figure.add_subplot(grid[:, 0])
@@ -266,7 +264,7 @@ def _time_cursor(axes: Axes, time: float) -> Line2D:
 
 
 def check_film(path: str | os.PathLike[str]) -> str:
-    """Suffix of a path if a film can be written so, here and now."""
+    """Suffix of a path; ValueError if it is not one of films, or ffmpeg is missing."""
     suffix = Path(path).suffix.lower()
     if suffix not in FILM_SUFFIXES:
         raise ValueError(f"{os.fspath(path)}: films end in .mp4 or .gif, got {suffix!r}.")
@@ -282,11 +280,11 @@ def check_film(path: str | os.PathLike[str]) -> str:
 class InlineFilm:
     """A film that notebooks play."""
 
-    content: bytes  # A GIF that repeats
-    frames: int  # how many frames it has
+    content: bytes  # a repeating GIF
+    frames: int  # number of frames
 
     def _repr_html_(self) -> str:
-        """Show the GIF itself: a notebook that is sent on holds it."""
+        """HTML with the GIF inside, so that the notebook contains the film."""
         return (
             f'<img alt="{self!r}" src="data:image/gif;base64,{b64encode(self.content).decode()}">'
         )
@@ -306,7 +304,7 @@ def inline_film(film: Film, progress: Progress | None = None) -> InlineFilm:
 
 
 def write_film(film: Film, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
-    """Write a film to .mp4 or .gif under a temporary name, and rename it when it is complete."""
+    """Write a film to .mp4 or .gif under a temporary name, and rename it at the end."""
     suffix, target = check_film(path), Path(path)
     frames: Frames = film.pixels()
     if progress is not None:
@@ -326,11 +324,11 @@ def _write_gif(frames: Frames, rate: int, file: IO[bytes]) -> None:
     def images() -> Iterator[Any]:
         for frame in frames:
             image = Image.fromarray(np.ascontiguousarray(frame[..., :3]))
-            # One palette and no dithering: colours do not flicker, and the file stays small.
+            # One palette without dithering avoids flicker and keeps the file small.
             yield image.quantize(palette=palette, dither=Image.Dither.NONE)
 
     stream = images()
-    # GIF counts hundredths of a second; 0 repeats for ever.
+    # Durations of GIF are multiples of 10 ms; loop = 0 repeats for ever.
     next(stream).save(
         file, "GIF", save_all=True, append_images=stream, duration=10 * round(100 / rate), loop=0,
         optimize=False,
@@ -338,9 +336,9 @@ def _write_gif(frames: Frames, rate: int, file: IO[bytes]) -> None:
 
 
 def _palette() -> bytes:
-    """256 colours: the densities', the same under pale lines, and shades of dark lines."""
+    """256 colours: of densities, of densities under pale lines, and shades of dark lines."""
     ends = np.array([to_rgb(colour) for colour in _LINE_COLOURS])
-    # Pillow takes the nearest colour, roughly: none may be so near to white that paper turns grey.
+    # Pillow's nearest colour is approximate: a shade close to white would turn paper grey.
     shares = np.linspace(0.0, 1.0, _SHADES)[1:, None, None]
     shades = (1.0 - shares * (1.0 - ends)).reshape(-1, 3)
     shades = shades[shades.max(axis=1) < _PAPER]
@@ -376,19 +374,19 @@ def _write_mp4(frames: Frames, rate: int, file: IO[bytes]) -> None:
 
 
 def _ffmpeg(shape: tuple[int, ...], rate: int, name: str) -> subprocess.Popen[bytes]:
-    """Process that takes frames; H.264 that every player and browser knows."""
+    """Process that reads frames and writes H.264 for common players and browsers."""
     return subprocess.Popen(
         [
             "ffmpeg", "-y", "-loglevel", "error",
             "-f", "rawvideo", "-pix_fmt", "rgba", "-s", f"{shape[1]}x{shape[0]}",
             "-r", str(rate), "-i", "-",
             "-c:v", "libx264", "-preset", "slow", "-crf", "20", "-threads", "1",
-            # H.264 halves the colours: sizes must be even.
+            # yuv420p has half the resolution of colours, so sizes must be even.
             "-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2", "-pix_fmt", "yuv420p",
             "-fflags", "+bitexact", "-flags:v", "+bitexact", "-map_metadata", "-1",
             "-movflags", "+faststart", "-f", "mp4", name,
         ],
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        # Ctrl-C is for us: we end it.
+        # Ctrl-C must reach this process only, which then ends ffmpeg.
         start_new_session=True,
     )  # fmt: skip

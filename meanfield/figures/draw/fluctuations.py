@@ -1,7 +1,7 @@
 """Kind "fluctuations": sizes of moments in the limit, with the band of N tokens.
 
 To first order in 1/N moments are normal, with the mean limit + shift / N and the covariance over N.
-Sizes of a degree are not normal near 0: their mean and quantiles come from points of that law.
+The sizes of a degree are not normal near 0, so their mean and quantiles come from samples.
 """
 
 from __future__ import annotations
@@ -34,34 +34,32 @@ from meanfield.problem_facts import facts_of
 from meanfield.runs import Run
 
 USUAL_TOKENS = 1000
-"""N where nobody says how many."""
+"""Default of N."""
 
-# 95 % of tokens' moments lie between these.
+# Quantiles at the ends of the band, which holds 95 %.
 _LEVELS = (0.025, 0.975)
 _POINTS = 4096
-# Rounding of times.
-_SAME = 1e-9
+_SAME = 1e-9  # rounding of times, relative
 
 
 @dataclass(frozen=True, eq=False)
 class FluctuationsPicture:
-    """Sizes of moments of N tokens over time: mean, and what 95 % lie between, (n_times, K)."""
+    """Sizes (n_times, K) of moments of degrees 1 to K: limit, mean and band of N tokens."""
 
-    frame: Frame  # of the times that are resolved
+    frame: Frame  # with the resolved times
     tokens: int  # N
-    limit: FloatArray  # (n_times, K): sizes of degrees 1 to K in the limit
+    limit: FloatArray
     mean: FloatArray
-    low: FloatArray
+    low: FloatArray  # ends of the band of 95 %
     high: FloatArray
-    # For each run of particles its times, and sizes (n, K).
-    samples: tuple[tuple[FloatArray, FloatArray], ...]
-    note: str  # up to when they are resolved, if that is not the end; N of runs of another number
+    samples: tuple[tuple[FloatArray, FloatArray], ...]  # times and sizes (n, K) of particle runs
+    note: str  # last resolved time, if it is not the end; other numbers of particles
 
 
 def fluctuations_picture(
     run: Run, particles: Sequence[Run] = (), tokens: int | None = None
 ) -> FluctuationsPicture:
-    """Picture of a run with fluctuations, and of runs of particles beside it."""
+    """Picture of a run with fluctuations, and of runs of particles."""
     result = run.fluctuations
     if result is None:
         raise ValueError(
@@ -81,7 +79,7 @@ def fluctuations_picture(
 def linearised_picture(
     fluctuations: Fluctuations, particles: Sequence[Run] = (), tokens: int | None = None
 ) -> FluctuationsPicture:
-    """Picture of fluctuations without a run; raises as `fluctuations_picture`."""
+    """Picture of fluctuations without a run."""
     _check(fluctuations)
     facts = facts_of(fluctuations.problem)
     times = fluctuations.times[fluctuations.resolved]
@@ -117,7 +115,7 @@ def _picture(
         if not fluctuations.note
         else f"resolved up to t = {fluctuations.resolved_until / length:.4g}"
     )
-    # A band of N tokens does not hold runs of another number.
+    # The band of N tokens does not apply to runs with another number.
     others = ", ".join(f"{each}" for each in sorted({*counts} - {number}))
     notes = [ended, f"particles have N = {others}" if others else ""]
     return FluctuationsPicture(
@@ -133,7 +131,7 @@ def _picture(
 
 
 def _sample(fluctuations: Fluctuations, run: Run, length: float) -> tuple[FloatArray, FloatArray]:
-    """Times and sizes of a run of particles, as far as fluctuations are resolved."""
+    """Times and sizes of a run of particles, up to the last resolved time."""
     if run.manifold.name != fluctuations.space.name:
         raise ValueError(
             f"particles on {run.manifold} beside fluctuations on {fluctuations.space}."
@@ -145,10 +143,10 @@ def _sample(fluctuations: Fluctuations, run: Run, length: float) -> tuple[FloatA
 
 
 def _sizes(fluctuations: Fluctuations, n: int, tokens: int) -> FloatArray:
-    """Limit, mean and ends of the band of the sizes of all degrees, (4, K)."""
+    """Limit, mean and ends of the band of the sizes at time n, (4, K)."""
     of = coordinates(fluctuations.space.dimension, fluctuations.degree)
     sizes, directions = np.linalg.eigh(fluctuations.real_covariance[n])
-    # A symmetric root, whose signs do not depend on those of directions.
+    # The symmetric root does not depend on the signs of `directions`.
     root = (directions * np.sqrt(np.maximum(sizes, 0.0) / tokens)) @ directions.T
     half = np.random.default_rng(0).standard_normal((_POINTS // 2, of.size))
     around = of.to_vector(fluctuations.limit[n]) + fluctuations.real_shift[n] / tokens
@@ -164,7 +162,7 @@ _ROW = 2.6  # inches
 
 
 def draw_fluctuations(picture: FluctuationsPicture, axes: Axes) -> None:
-    """One panel a degree."""
+    """Draw one panel for each degree."""
     set_title(axes, picture.frame)
     set_note(axes, picture.frame, picture.note)
     axes.set_axis_off()
@@ -183,13 +181,13 @@ def draw_fluctuations(picture: FluctuationsPicture, axes: Axes) -> None:
 
 
 def panel_grid(count: int) -> tuple[int, int]:
-    """Rows and columns of so many panels."""
+    """Rows and columns of `count` panels."""
     rows = -(-count // _COLUMNS)
     return rows, -(-count // rows)
 
 
 def figure_height(count: int) -> float:
-    """Height in inches of a figure of so many panels."""
+    """Height in inches of a figure of `count` panels."""
     return 0.9 + _ROW * panel_grid(count)[0]
 
 
@@ -224,7 +222,7 @@ def fluctuations_figure(
     title: str | None = None,
     **options: Any,
 ) -> Figure:
-    """Figure of fluctuations, on its own canvas that pyplot does not know, or on axes."""
+    """Figure of fluctuations, or the drawing on axes of the user."""
     picture = linearised_picture(fluctuations, particles, tokens)
     if title is not None:
         picture = replace(picture, frame=replace(picture.frame, title=title))

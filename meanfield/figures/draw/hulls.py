@@ -1,4 +1,4 @@
-"""Kind "hulls": rescaled tokens of R^d, hulls that shrink to a polytope, or hyperplanes."""
+"""Kind "hulls": rescaled tokens in R^d with convex hulls or hyperplanes."""
 
 from __future__ import annotations
 
@@ -36,19 +36,18 @@ _HULLS = 5
 class HullsPicture:
     """Rescaled tokens z on two axes."""
 
-    frame: Frame | None  # None of a single time
+    frame: Frame | None  # None for a single time
     shape: LimitShape  # at the last time
     times: FloatArray  # (k,)
     paths: FloatArray  # (k, n, 2): z at every time
-    # (m + 1, 2)): times, and closed convex hulls of what is drawn then.
-    hulls: tuple[tuple[float, FloatArray], ...]
-    # (2, 2)): levels phi*(z), and points of their lines; empty but for hyperplanes.
+    hulls: tuple[tuple[float, FloatArray], ...]  # times, and closed convex hulls (m + 1, 2)
+    # Levels phi*(z) = const, and two points (2, 2) of each line; only for hyperplanes.
     lines: tuple[tuple[float, FloatArray], ...]
     labels: tuple[str, str]  # of the axes
 
 
 def hulls_picture(run: Run) -> HullsPicture:
-    """Picture of a run of R^d."""
+    """Picture of a run in R^d."""
     indices = range(len(run.time))
     tokens = [tokens_at(run, i) for i in indices]
     last = limit_shape(run.problem, tokens[-1], float(run.scaled_time[-1]))
@@ -87,7 +86,7 @@ def _picture(
 
 
 def _plane(shape: LimitShape) -> tuple[FloatArray, tuple[str, str]]:
-    """Axes (2, d) on which tokens are drawn: their own where there are two."""
+    """Axes (2, d) of the picture, with their labels."""
     z = shape.points
     d = z.shape[1]
     name = "x" if shape.theorem == "origin" else "z"
@@ -109,15 +108,15 @@ def _plane(shape: LimitShape) -> tuple[FloatArray, tuple[str, str]]:
 
 
 def _back(shape: LimitShape) -> FloatArray:
-    """Matrix that turns coordinates back into vectors of R^d."""
+    """Matrix from coordinates of a limit shape to vectors in R^d."""
     return shape.limits.basis.T if shape.theorem != "none" else np.eye(shape.points.shape[1])
 
 
 def _lines(shape: LimitShape, paths: FloatArray) -> tuple[tuple[float, FloatArray], ...]:
-    """Lines phi*(z) = level, across all that is drawn."""
+    """Lines phi*(z) = level, long enough for the picture."""
     if shape.theorem != "hyperplanes" or shape.points.shape[1] == 1:
         return ()
-    # In the plane of the picture phi* is a row vector of length not zero.
+    # The row vector of phi* in the plane of the picture; not zero.
     flat = shape.points.shape[1] == 2
     normal = shape.limits.functional[0] if flat else np.array([1.0, 0.0])
     along = np.array([-normal[1], normal[0]]) / np.linalg.norm(normal)
@@ -134,14 +133,14 @@ _FIRST, _LAST = 0.05, 0.95
 
 
 def limit_shape_figure(shape: LimitShape, **options: Any) -> Figure:
-    """Figure of a limit shape at its time, or axes of a user's with it."""
+    """Figure of a limit shape, or the drawing on axes of the user."""
     facts = f"{shape.theorem}, $t = {shape.time:g}$"
     draw = partial(_in_plane, shape_picture(shape))
     return panel_figure(draw, _SIZE, "Limit shape", facts, **options)
 
 
 def draw_hulls(picture: HullsPicture, axes: Axes) -> None:
-    """Paths, hulls and lines."""
+    """Draw paths, hulls and lines; tokens on a line against time."""
     assert picture.frame is not None
     set_title(axes, picture.frame)
     if picture.shape.points.shape[1] == 1:
@@ -151,7 +150,6 @@ def draw_hulls(picture: HullsPicture, axes: Axes) -> None:
 
 
 def _over_time(picture: HullsPicture, axes: Axes) -> None:
-    """Tokens of a line against time."""
     assert picture.frame is not None
     axes.plot(picture.times, picture.paths[:, :, 0], color=INK, linewidth=0.9)
     for token in picture.shape.vertices:

@@ -1,7 +1,7 @@
-"""Kinds "label_order" and "labels": what becomes of each layer, or of each frequency.
+"""Kinds "label_order" and "labels": order and density of each position or frequency.
 
-Labels are placed by their weight, the first at 0 and the last at 1: positions as they are,
-frequencies by their rank, which gives each its share however far the tails reach.
+The axis of labels runs from 0 to 1, and each label has a share of it equal to its weight. So the
+axis shows frequencies by rank, which leaves room for all of them even with heavy tails.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ _RANKS = np.array([0.02, 0.25, 0.5, 0.75, 0.98])
 
 @dataclass(frozen=True, eq=False)
 class LabelAxis:
-    """Where labels stand."""
+    """Axis of labels."""
 
     name: str  # "position" or "frequency"
-    order: np.ndarray  # (M,): labels from the lowest to the highest
+    order: np.ndarray  # (M,): indices of labels from the lowest to the highest
     edges: FloatArray  # (M + 1,): of the rows of a picture, from 0 to 1
-    ticks: FloatArray  # places that are named
-    values: FloatArray  # labels there
+    ticks: FloatArray  # places of ticks
+    values: FloatArray  # labels at the ticks
 
 
 @dataclass(frozen=True, eq=False)
 class LabelOrderPicture:
-    """Order of each label over time."""
+    """Order parameter of each label over time."""
 
     frame: Frame
     axis: LabelAxis
-    edges: FloatArray  # (saved times + 1,): of the columns, in the unit of time
+    edges: FloatArray  # (saved times + 1,): of the columns, in the unit of the run
     values: FloatArray  # (M, saved times)
 
 
@@ -69,13 +69,12 @@ class LabelsPicture:
 
     frame: Frame
     axis: LabelAxis
-    # Time, and mean densities in cells of the circle, shape (M, cells).
-    panels: tuple[tuple[float, FloatArray], ...]
+    panels: tuple[tuple[float, FloatArray], ...]  # time, and mean densities (M, cells)
     colours: tuple[float, float]  # densities at the ends of the colours
 
 
 def label_order_picture(run: Run) -> LabelOrderPicture:
-    """Picture of the order of each label over time."""
+    """Picture of the order parameter of each label over time."""
     saves = shown(run)
     axis = _axis(_labelled(run))
     if len(saves) < 2:
@@ -99,7 +98,7 @@ def labels_picture(run: Run, limits: Limits = None) -> LabelsPicture:
 
 
 def _labelled(run: Run) -> LabelledDensity:
-    """A labelled density of the run."""
+    """First labelled density of the run; ValueError if it has none."""
     if "label_order" not in run.observables:
         if run.facts.mask or run.facts.frequencies:
             raise ValueError(
@@ -140,14 +139,13 @@ def _cell_means(measure: LabelledDensity) -> FloatArray:
 
 _ORDER_COLOURS = "viridis"
 _GAP = 0.05
-# Order whose colour is the lightest where nothing has more.
-_LEAST = 1e-6
+_LEAST = 1e-6  # least upper end of the colours, in the order parameter
 _ROUNDING = 1e-12
 _NAMES = {"position": "position $s$", "frequency": r"frequency $\omega$, by rank"}
 
 
 def draw_label_order(picture: LabelOrderPicture, axes: Axes) -> None:
-    """Heat map of the order parameter of each label over time."""
+    """Draw the order parameter of each label over time as a heat map."""
     set_title(axes, picture.frame)
     mesh = axes.pcolormesh(
         picture.edges, picture.axis.edges, picture.values, shading="flat",
@@ -161,7 +159,7 @@ def draw_label_order(picture: LabelOrderPicture, axes: Axes) -> None:
 
 
 def draw_labels(picture: LabelsPicture, axes: Axes) -> None:
-    """Densities over angle and label, one panel a time."""
+    """Draw densities over angle and label, one panel for each time."""
     set_title(axes, picture.frame)
     axes.set_axis_off()
     count = len(picture.panels)
@@ -191,6 +189,6 @@ def _set_label_axis(axes: Axes, labels: LabelAxis) -> None:
 
 
 def _named(value: float, labels: LabelAxis) -> str:
-    """Label for a tick: a middle one that differs from 0 by rounding is 0."""
+    """Text of a tick; a value that differs from 0 by rounding is 0."""
     rounding = _ROUNDING * float(np.abs(labels.values).max())
     return f"${number_label(0.0 if abs(value) < rounding else value, 2)}$"

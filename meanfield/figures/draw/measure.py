@@ -23,27 +23,27 @@ from meanfield.figures.draw.figures import new_figure
 from meanfield.figures.draw.sphere import TOKENS, draw_density, draw_graticule, token_style
 from meanfield.measures import Density, Measure
 
-# Points up to which each is drawn with its mass; cells of the circle, about so many tokens each.
+# Up to _FEW points are drawn with their masses; more, in cells of about _TOKENS_PER_CELL tokens.
 _FEW, _CELLS, _TOKENS_PER_CELL = 60, 720, 10
 _PIXELS = 900
 
 
 @dataclass(frozen=True, eq=False)
 class MeasurePicture:
-    """Picture of a measure."""
+    """Density, or points and masses, of a measure."""
 
-    name: str  # what it is
-    # (cells,) or (height, width): mean density in equal cells of the circle from -pi on, or in the
-    # pixels of a map.
+    name: str
+    # (cells,): mean density in equal cells of the angle from -pi, or from 0 for axial measures; or
+    # (height, width): density in the pixels of a map.
     values: FloatArray
     colours: tuple[float, float]  # densities at the ends of the colours of a map
     points: FloatArray
     masses: FloatArray
-    smoothed: bool  # whether the density is that of points, smoothed
+    smoothed: bool  # whether the density belongs to smoothed points
 
 
 def measure_picture(measure: Density | Measure, width: float | None = None) -> MeasurePicture:
-    """Picture of a measure, smoothed over an angle if one is given."""
+    """Picture of a measure, smoothed over the angle `width` if given."""
     smoothed = measure if width is None else measure.smoothed(width)
     if isinstance(measure, Measure) and not measure.manifold.has_series:
         vectors = some_tokens(measure)
@@ -78,7 +78,7 @@ def measure_figure(
     title: str | None = None,
     **options: Any,
 ) -> Figure:
-    """Figure of a measure, on its own canvas that pyplot does not know, or on given axes."""
+    """Figure of a measure, or the drawing on axes of the user."""
     picture, space = measure_picture(measure, width), measure.manifold
     size, draw = (_MAP_SIZE, _on_map) if space.has_series else (_AXES_SIZE, _on_axes)
     if not space.point_shape:
@@ -92,7 +92,7 @@ def measure_figure(
 
 
 def _on_angles(picture: MeasurePicture, axes: Axes, lowest: float) -> None:
-    """Masses of a few points, else the density; of axial measures that of the polar angle."""
+    """Draw the masses of a few points, else the density of the angle."""
     axes.set_xlim(lowest, np.pi)
     names = [r"$-\pi$", r"$-\pi/2$", "0", r"$\pi/2$", r"$\pi$"]
     visible = slice(2 if lowest == 0.0 else 0, None)
@@ -113,7 +113,6 @@ def _on_angles(picture: MeasurePicture, axes: Axes, lowest: float) -> None:
 
 
 def _on_axes(picture: MeasurePicture, axes: Axes) -> None:
-    """Tokens of other dimensions on two axes."""
     axes.scatter(picture.points[:, 0], picture.points[:, 1], s=12.0, color=INK, linewidths=0)
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_xlabel("first principal axis")

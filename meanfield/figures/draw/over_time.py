@@ -41,23 +41,23 @@ from meanfield.figures.draw.axes import (
 from meanfield.observables.cluster_tree import Plateau
 
 _LEVEL_SPACING = 0.12
-_ENERGY_HEIGHT = 2.8  # about that of the axes, in inches
+_ENERGY_HEIGHT = 2.8  # approximate height of the axes in inches
 _LEAST_TAIL = 1e-18
-_LEAST_TOP = 1e-3  # of energy and order, beside 1 of a single cluster
-# About that of the axes, in inches.
-_STAIRCASE_WIDTH = 7.8
+_LEAST_TOP = 1e-3  # least upper limit of energy and order, which are 1 for one cluster
+_STAIRCASE_WIDTH = 7.8  # approximate width of the axes in inches
 _SIZE = 7.5
 _CHARACTER = 0.62 * _SIZE / 72.0
 _MOST_LINES = 3
 _ENTRIES, _FEW_ENTRIES = ("viridis", 0.0, 0.88), 10
 _PREDICTED: dict[str, Any] = {"linewidth": 3.6, "dashes": (1.1, 0.7), "alpha": 0.45}
 _LEVEL: dict[str, Any] = {"linewidth": 0.8, "dashes": (4, 3)}
-# Highest energy as a share of the axes, and the share above which names stand below their plateau.
+# Upper limit of the axes relative to the highest energy; share of the axes above which names stand
+# below their plateau.
 _STAIRCASE_TOP, _HIGH = 1.12, 0.75
 
 
 def draw_energy(picture: EnergyPicture, axes: Axes) -> None:
-    """Staircase of the interaction energy, and the number of clusters."""
+    """Draw the interaction energy, and the number of clusters on a second axis."""
     frame = picture.frame
     set_title(axes, frame)
     if picture.count is not None:
@@ -71,7 +71,7 @@ def draw_energy(picture: EnergyPicture, axes: Axes) -> None:
 
 
 def draw_order_parameter(picture: OrderPicture, axes: Axes) -> None:
-    """Length of the mean vector."""
+    """Draw the order parameter: the length of the mean vector."""
     frame = picture.frame
     set_title(axes, frame)
     _order(picture, axes)
@@ -80,7 +80,7 @@ def draw_order_parameter(picture: OrderPicture, axes: Axes) -> None:
 
 
 def draw_observable(picture: ObservablePicture, axes: Axes) -> None:
-    """An observable, arrays as several curves, named by their place if they are a few."""
+    """Draw an observable; each entry of an array is a curve, with a label if there are few."""
     frame, count = picture.frame, picture.values.shape[1]
     set_title(axes, frame)
     colours = [ORDER] if count == 1 else shades(*_ENTRIES, count)
@@ -95,7 +95,7 @@ def draw_observable(picture: ObservablePicture, axes: Axes) -> None:
 
 
 def draw_spectrum(picture: SpectrumPicture, axes: Axes) -> None:
-    """Sizes of the moments by degree."""
+    """Draw the sizes of the moments by degree."""
     frame = picture.frame
     set_title(axes, frame)
     spectrum_on_axes(picture, axes, height=3.4)
@@ -103,7 +103,7 @@ def draw_spectrum(picture: SpectrumPicture, axes: Axes) -> None:
 
 
 def draw_resolution(picture: ResolutionPicture, axes: Axes) -> None:
-    """Watched spectral tail of a density, and its degree."""
+    """Draw the spectral tail of a density, and its degree on a second axis."""
     frame = picture.frame
     set_title(axes, frame)
     _degree_on_twin(picture, axes)
@@ -122,10 +122,10 @@ def draw_resolution(picture: ResolutionPicture, axes: Axes) -> None:
 
 
 def draw_staircase(picture: StaircasePicture, axes: Axes) -> None:
-    """Energy against log t, with the clusters of each plateau.
+    """Draw the energy against log t, with the clusters of each plateau.
 
-    A plateau of clusters far apart has the energy sum_j m_j^2 at large beta, drawn dashed. Without
-    atoms, plateaus are saved times between which the number of clusters stays the same.
+    Dashed: the energy sum_j m_j^2 of clusters far apart at large beta. Without atoms, a plateau is
+    an interval of saved times with a constant number of clusters.
     """
     frame = picture.frame
     set_title(axes, frame)
@@ -148,7 +148,7 @@ def draw_staircase(picture: StaircasePicture, axes: Axes) -> None:
 
 
 def energy_and_order(picture: OverTime, axes: Axes, height: float = 1.3) -> None:
-    """Energy and order parameter on one pair of axes of a height in inches."""
+    """Draw energy and order parameter on one pair of axes, `height` inches high."""
     energy, order = picture.energy, picture.order
     _energy(energy, axes)
     _order(order, axes)
@@ -163,25 +163,24 @@ def energy_and_order(picture: OverTime, axes: Axes, height: float = 1.3) -> None
 
 
 def is_flat(picture: OverTime) -> bool:
-    """True if there is no energy, and an order parameter that is 0 as far as one sees."""
+    """True if there is no energy and the order parameter is visibly 0."""
     energy, order = picture.energy.energy, picture.order.order
     return not np.isfinite(energy).any() and float(np.nanmax(order)) < _LEAST_TOP
 
 
 def has_moments(picture: SpectrumPicture) -> bool:
-    """True if a moment is large enough to be drawn."""
+    """True if a moment is large enough to draw."""
     return bool(np.any(picture.sizes > NEGLIGIBLE))
 
 
 def _dress(axes: Axes, frame: Frame) -> None:
-    """Axis of time, hand-overs, growth times."""
     set_time_axis(axes, frame)
     add_growth_times(axes, frame)
     mark_hand_overs(axes, frame)
 
 
 def _energy_label(repulsive: bool) -> str:
-    """Name of the normalised energy; the reference is that of the definition."""
+    """Label of the energy, with the reference that it is divided by."""
     return rf"energy $E\,/\,E$[{'uniform' if repulsive else 'Dirac'}]"
 
 
@@ -195,14 +194,14 @@ def _order(picture: OrderPicture, axes: Axes) -> None:
 
 
 def _points_if_few(frame: Frame) -> dict[str, Any]:
-    """Mark the saved times where there are too few to make a curve."""
+    """Style that marks saved times if they are too few for a curve."""
     return {"marker": "o", "markersize": 4} if len(frame.times) < 12 else {}
 
 
 def level_lines(picture: EnergyPicture, axes: Axes, *, height: float) -> None:
-    """Energies of n equal clusters, named above their lines; sets the limits. height: inches."""
+    """Draw lines at the energies of n equal clusters, and set the limits. height: inches."""
     curves = [np.asarray(line.get_ydata(), dtype=np.float64) for line in axes.lines]
-    # An energy that there is not is NaN at all times.
+    # A missing energy is NaN at all times.
     top = max(float(np.nanmax(curve)) for curve in curves if np.isfinite(curve).any())
     # Rounding that fills the axes would look like growth.
     top = max(top, _LEAST_TOP)
@@ -217,9 +216,9 @@ def level_lines(picture: EnergyPicture, axes: Axes, *, height: float) -> None:
         if level > (1.0 - name) * top * (1.0 + 1e-9) or last - level < _LEVEL_SPACING * top:
             continue
         last = level
-        # The name stands at the end where the curves are farther away.
+        # The name is at the end where the curves are farther away.
         right = _distance(curves, slice(-part, None), level) > _distance(curves, slice(part), level)
-        # A curve that runs just above the line would strike its name through.
+        # A curve just above the line would cross the name.
         near_end = slice(-(part // 2 + 1), None) if right else slice(part // 2 + 1)
         heights = np.concatenate([curve[near_end] for curve in curves]) - level
         if np.any((heights > 0.3 * name * top) & (heights < name * top)):
@@ -238,7 +237,6 @@ def _distance(curves: list[FloatArray], end: slice, level: float) -> float:
 
 
 def _count_on_twin(frame: Frame, count: FloatArray, axes: Axes) -> None:
-    """Number of clusters, as steps on a second axis behind."""
     twin = _twin(axes, "clusters")
     twin.step(frame.times, count, where="mid", color=COUNT, linewidth=1.2)
     twin.fill_between(frame.times, count, step="mid", color=COUNT, alpha=0.15, linewidth=0)
@@ -247,7 +245,6 @@ def _count_on_twin(frame: Frame, count: FloatArray, axes: Axes) -> None:
 
 
 def _degree_on_twin(picture: ResolutionPicture, axes: Axes) -> None:
-    """Degree of the density, as steps on a second axis behind."""
     twin = _twin(axes, "degree of the density")
     twin.step(picture.frame.times, picture.degree, where="post", color=COUNT, linewidth=1.2)
     twin.set_yscale("log", base=2)
@@ -255,7 +252,7 @@ def _degree_on_twin(picture: ResolutionPicture, axes: Axes) -> None:
 
 
 def _twin(axes: Axes, label: str) -> Axes:
-    """Second axis behind, with its ticks on the right."""
+    """Second axis behind the first, with ticks on the right."""
     twin = axes.twinx()
     twin.set_ylabel(label, color=COUNT)
     twin.spines["right"].set_visible(True)
@@ -265,7 +262,7 @@ def _twin(axes: Axes, label: str) -> Axes:
 
 
 def spectrum_on_axes(picture: SpectrumPicture, axes: Axes, *, height: float) -> None:
-    """Moments of the first degrees and their linear predictions on axes of a height in inches."""
+    """Draw moments and their linear predictions on axes `height` inches high."""
     times, sizes, few = picture.frame.times, picture.sizes, _points_if_few(picture.frame)
     positive = sizes[sizes > NEGLIGIBLE]
     low = max(NEGLIGIBLE, 0.5 * float(positive.min())) if len(positive) else NEGLIGIBLE
@@ -282,13 +279,13 @@ def spectrum_on_axes(picture: SpectrumPicture, axes: Axes, *, height: float) -> 
         axes.plot(times, visible, color=colour, linewidth=width, zorder=3, **few)
         predicted = picture.predicted[:, i]
         inside = (predicted >= low) & (predicted <= high)
-        # Wider than the curve, which lies on it as long as linear theory holds.
+        # The prediction is wider than the curve, which covers it while linear theory holds.
         axes.plot(
             times, np.where(inside, predicted, np.nan), color=colour, **_PREDICTED | {"zorder": 2.5}
         )
         drawn = drawn or bool(inside.any())
         ends.append((float(sizes[-1, i]), rf"$\ell = {l}$", colour))
-    # Moduli on the circle, roots of the power of each degree on spheres.
+    # Moduli on the circle, square roots of the power of each degree on spheres.
     power = r"power$^{1/2}$, $(\sum_m |m_{\ell m}|^2)^{1/2}$"
     if picture.frame.has_angles:
         power = r"moments $|m_\ell|$" if picture.frame.on_circle else r"$N_\ell^{1/2}\, |m_\ell|$"
@@ -300,7 +297,7 @@ def spectrum_on_axes(picture: SpectrumPicture, axes: Axes, *, height: float) -> 
 
 
 def _name(axes: Axes, plateau: Plateau, times: FloatArray, energy: FloatArray) -> None:
-    """Level of a plateau, and its clusters as far as there is room for words."""
+    """Draw the level of a plateau, and write its clusters if there is room."""
     begin, end = max(plateau.begin, times[0]), min(plateau.end, times[-1])
     if not begin < end:
         return
@@ -313,7 +310,7 @@ def _name(axes: Axes, plateau: Plateau, times: FloatArray, energy: FloatArray) -
         return
     middle = float(np.sqrt(begin) * np.sqrt(end))
     below = float(np.interp(np.log(middle), np.log(times), energy)) > _HIGH * axes.get_ylim()[1]
-    # Clear of the curve and of the level, from the first to the last letter.
+    # The words avoid the curve and the level over their whole width.
     half = 0.5 * _CHARACTER * max(map(len, words.splitlines())) / _STAIRCASE_WIDTH
     around = np.log(middle) + np.linspace(-half, half, 9) * np.log(times[-1] / times[0])
     near = np.append(np.interp(around, np.log(times), energy), plateau.level)
@@ -326,7 +323,7 @@ def _name(axes: Axes, plateau: Plateau, times: FloatArray, energy: FloatArray) -
 
 
 def plateau_words(mass: FloatArray, room: int) -> str:
-    """Masses of clusters in lines of at most `room` characters; else their number, else nothing."""
+    """Masses of clusters in lines of at most `room` characters; else their number, else empty."""
     lines = [""]
     for i, word in enumerate(f"{m:.2g}" for m in mass):
         longer = f"{lines[-1]}, {word}" if lines[-1] else word

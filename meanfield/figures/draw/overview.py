@@ -1,4 +1,4 @@
-"""Kinds "density" and "overview": what happened, at a glance; made of the other kinds' axes."""
+"""Kinds "density" and "overview", with panels of other kinds; and the data of films."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class OverviewPicture:
     """Density, energy and order, and moments of a run."""
 
     frame: Frame
-    # Clusters stand in for a density that was not kept.
+    # Clusters replace a density that was not kept.
     picture: DensityPicture | SpherePicture | ClustersPicture
     curves: OverTime
     spectrum: SpectrumPicture
 
 
 def overview_picture(run: Run) -> OverviewPicture | VectorsOverview:
-    """Picture of everything."""
+    """Picture of the overview of a run."""
     if not run.manifold.has_series:
         return vectors_overview(run)
     shows = sphere_data if run.manifold.point_shape else circle_data
@@ -57,12 +57,12 @@ def overview_picture(run: Run) -> OverviewPicture | VectorsOverview:
 
 
 def density_picture(run: Run, limits: Limits = None) -> DensityPicture | SpherePicture:
-    """Density over time and angle; on the sphere, where time has no axis left, maps."""
+    """Density over time and angle; on the sphere, maps at a few times."""
     return (map_picture if run.manifold.point_shape else circle_picture)(run, limits)
 
 
 def film_picture(run: Run) -> CircleFilm | SphereFilm | VectorsFilm:
-    """Frames of a film."""
+    """Data of a film of a run."""
     if not run.manifold.has_series:
         return vectors_film(run)
     if run.manifold.has_rings:
@@ -74,7 +74,7 @@ _HEIGHTS = (3.3, 1.3, 2.0)
 
 
 def draw_density(picture: DensityPicture | SpherePicture, axes: Axes) -> None:
-    """Draw the whole figure, of the manifold that the picture is of."""
+    """Draw the density of a run on the circle or the sphere."""
     if isinstance(picture, DensityPicture):
         density.draw_density(picture, axes)
     else:
@@ -82,7 +82,7 @@ def draw_density(picture: DensityPicture | SpherePicture, axes: Axes) -> None:
 
 
 def draw_overview(picture: OverviewPicture | VectorsOverview, figure: Figure) -> None:
-    """Draw the whole figure."""
+    """Draw the overview on an empty figure."""
     if isinstance(picture, VectorsOverview):
         draw_vectors_overview(picture, figure)
         return
@@ -114,11 +114,11 @@ def draw_overview(picture: OverviewPicture | VectorsOverview, figure: Figure) ->
 
 
 def _drawn(picture: OverviewPicture) -> tuple[bool, bool, bool]:
-    """Panels that have something to show, of the three from above."""
+    """Which of the three panels, from above, have content."""
     curves = not over_time.is_flat(picture.curves)
     return True, curves, over_time.has_moments(picture.spectrum)
 
 
 def height_share(picture: OverviewPicture) -> float:
-    """Height of the panels that are drawn, as a share of that of all."""
+    """Height of the panels that are drawn, as a share of the height of all."""
     return float(np.dot(_HEIGHTS, _drawn(picture)) / sum(_HEIGHTS))

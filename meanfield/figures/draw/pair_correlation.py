@@ -28,13 +28,13 @@ from meanfield.papers.pair_correlation_study import PairCorrelation
 from meanfield.problem_facts import facts_of
 
 _ANGLES = 361
-# Times that have room beside each other, and degrees above which nothing is to be seen.
+# Most times beside each other, and largest degree that is drawn.
 _MOST_TIMES, _MOST_DEGREES = 4, 24
 
 
 @dataclass(frozen=True, eq=False)
 class Closed:
-    """Predictions of a closure at the times in the figure."""
+    """Predictions of a closure at the times of the figure."""
 
     name: str  # as in `CLOSURES`
     psi: FloatArray  # (n_times, n_angles)
@@ -48,18 +48,18 @@ class PairPicture:
     facts: Facts  # manifold, kernel and flow
     tokens: int
     runs: int
-    times: FloatArray  # (n_times,): those shown, at most four
+    times: FloatArray  # (n_times,): at most four
     angles: FloatArray  # (n_angles,): radians, 0 to pi
     psi: FloatArray
     psi_error: FloatArray
     degrees: IntArray  # (n_degrees,): from 1 on
     second_moments: FloatArray
     standard_errors: FloatArray
-    closures: tuple[Closed, ...]  # those that are known for the problem
+    closures: tuple[Closed, ...]  # closures that apply to the problem
 
 
 def pair_picture(correlations: PairCorrelation) -> PairPicture:
-    """Picture of an ensemble's pair correlations, of the first, the last and times between."""
+    """Picture of the pair correlations of an ensemble at the first, the last and middle times."""
     count = min(len(correlations.times), _MOST_TIMES)
     saves = np.unique(np.linspace(0, len(correlations.times) - 1, count).round().astype(int))
     angles = np.linspace(0.0, np.pi, _ANGLES)
@@ -71,7 +71,7 @@ def pair_picture(correlations: PairCorrelation) -> PairPicture:
         try:
             psi_hat = correlations.closure(name)[saves]
         except ValueError:
-            # Not known for this flow or initial law, or so late.
+            # The closure does not apply to this flow, initial law or time.
             continue
         moments = second_moments_of(psi_hat, correlations.tokens)[:, degrees]
         closures.append(Closed(name, psi_hat @ basis, moments))
@@ -90,9 +90,9 @@ def pair_picture(correlations: PairCorrelation) -> PairPicture:
     )
 
 
-# Inches of a time, and of both rows; a single time has room for its title.
+# Width of a column, least width (for the title), and height, in inches.
 _WIDTH, _LEAST_WIDTH, _HEIGHT = 3.4, 6.8, 6.2
-# Standard errors of the band, and room around what was measured as a share of it.
+# Half width of the band in standard errors, and room around the measured values relative to them.
 _BAND, _ROOM = 2.0, 0.25
 _LINES: dict[str, dict[str, Any]] = {
     "linear": {"color": ORDER, "linestyle": "--", "linewidth": 1.3},
@@ -104,7 +104,7 @@ _LINES: dict[str, dict[str, Any]] = {
 def pair_correlation_figure(
     correlations: PairCorrelation, *, title: str | None = None, **options: Any
 ) -> Figure:
-    """Figure of pair correlations, on its own canvas that pyplot does not know."""
+    """Figure of pair correlations."""
     picture = pair_picture(correlations)
     count = len(picture.times)
     with style():
@@ -122,7 +122,7 @@ def pair_correlation_figure(
 
 
 def _psi(picture: PairPicture, number: int, axes: Axes) -> None:
-    """Psi with its error band at one time, and what closures say."""
+    """Draw psi with its error band at one time, and the closures."""
     angles = np.degrees(picture.angles)
     psi, error = picture.psi[number], _BAND * picture.psi_error[number]
     axes.axhline(1.0, color=FAINT, linewidth=0.8, zorder=0)
@@ -144,7 +144,7 @@ def _psi(picture: PairPicture, number: int, axes: Axes) -> None:
 
 
 def _moments(picture: PairPicture, number: int, axes: Axes) -> None:
-    """Second moments over degrees, and what closures say."""
+    """Draw second moments over degrees at one time, and the closures."""
     degrees, moments = picture.degrees, picture.second_moments[number]
     error = _BAND * picture.standard_errors[number]
     axes.axhline(1.0 / picture.tokens, color=FAINT, linewidth=0.8, zorder=0)

@@ -1,4 +1,4 @@
-"""Phase diagrams, where order sets in with noise, and merging diagrams, over beta."""
+"""Phase diagrams over beta, merging diagrams over beta and time, and data of bifurcations."""
 
 from __future__ import annotations
 
@@ -32,24 +32,22 @@ from meanfield.studies.phase import PhaseDiagram, PhasePoint
 from meanfield.terms.attention import Head
 
 AT_ORDER, AT_VALUE, AT_ENERGY = range(3)
-"""Columns of a piece: order parameter, parameter, free energy (0 where none is known)."""
+"""Columns of a piece: order parameter, parameter, free energy (0 if unknown)."""
 Pieces = list[tuple[bool, FloatArray]]
 """Parts of a branch: whether stable within the symmetry, and states (n, 3)."""
-# Points of a drawn piece.
-_DENSE = 300
-# Up to this many betas the points are marked.
-_DOTS = 40
+_DENSE = 300  # points of a drawn piece
+_DOTS = 40  # most betas that are marked by dots
 
 
 @dataclass(frozen=True, eq=False)
 class BifurcationPicture:
     """Stationary states against diffusivity."""
 
-    point: PhasePoint  # what is marked
-    pieces: Pieces  # the branch, see `Pieces`
+    point: PhasePoint  # its diffusivities are marked
+    pieces: Pieces  # of the branch
     facts: Facts  # manifold, kernel and flow
     symmetry: str  # of the states
-    degree: int  # of the moment that is the order parameter
+    degree: int  # degree of the moment that defines the order parameter
     has_energy: bool  # whether free energies are known
 
 
@@ -66,7 +64,7 @@ def bifurcation_picture(point: PhasePoint, branch: Branch) -> BifurcationPicture
 
 
 def branch_pieces(branch: Branch) -> Pieces:
-    """Pieces of a branch between the points where it turns."""
+    """Pieces of a branch, each of one stability; saddle nodes join them."""
     energies = np.nan_to_num(branch.free_energy)
     points = np.column_stack([branch.order_parameter, branch.values, energies])
     stable = branch.stable_within_symmetry
@@ -89,7 +87,7 @@ def branch_pieces(branch: Branch) -> Pieces:
 
 
 def _smooth(pieces: Pieces) -> Pieces:
-    """Denser points of pieces: D and F are smooth in the square of the order parameter."""
+    """Pieces with more points, by splines: D and F are smooth in the squared order parameter."""
     from scipy.interpolate import CubicSpline
 
     points = np.concatenate([piece for _, piece in pieces])
@@ -103,7 +101,7 @@ def _smooth(pieces: Pieces) -> Pieces:
         ends = piece[0, AT_ORDER], piece[-1, AT_ORDER]
         order = np.linspace(*ends, _DENSE)
         if ends[0] > 0.0:
-            # A turn at small order parameter is magnified: equal ratios from there on, too.
+            # Equal ratios, too, because a turn at a small order parameter may be magnified.
             order = np.union1d(order, np.geomspace(*ends, _DENSE))
         dense.append((stable, np.column_stack([order, curve(order**2)])))
     return dense
@@ -113,7 +111,7 @@ def _smooth(pieces: Pieces) -> Pieces:
 class PhaseCurves:
     """Columns (n,) of a diagram, beta increasing, NaN where a curve is absent."""
 
-    dots: list[int]
+    dots: list[int]  # indices of points with dots
     beta: FloatArray
     critical: FloatArray
     transition: FloatArray
@@ -122,7 +120,7 @@ class PhaseCurves:
 
 
 def phase_curves(diagram: PhaseDiagram) -> PhaseCurves:
-    """Columns of the points, with the tricritical point, where all three meet, in between."""
+    """Columns of the points, and of the tricritical point, where the three curves meet."""
     rows = [
         [
             point.beta,
@@ -143,7 +141,7 @@ def phase_curves(diagram: PhaseDiagram) -> PhaseCurves:
         transition = level if np.any(np.isfinite(table[:, 2])) else np.nan
         table = np.insert(table, i, [at, level, transition, level, 0.0 * transition], axis=0)
     dots = [i for i, beta in enumerate(table[:, 0]) if beta in computed]
-    # Many dots are a line.
+    # Many dots would merge to a line.
     return PhaseCurves(dots if len(dots) <= _DOTS else [], *table.T)
 
 
@@ -158,21 +156,21 @@ def _tricritical_inside(diagram: PhaseDiagram) -> float | None:
 
 
 CRITICAL, TRANSITION, SADDLE_NODE = INK, ENERGY, ORDER
-"""Colours of the three diffusivities, in this figure and in the bifurcation diagram."""
+"""Colours of the three diffusivities, here and in bifurcation diagrams."""
 
 _WIDTH, _HEIGHT, _BELOW = 8.0, 4.4, 1.9
-# Fills of the regions in which order alone, both, and uniform alone are stable.
+# Fills of the regions in which only order, both, and only uniform are stable.
 _ORDERED, BOTH, _UNIFORM = "#f6e3df", "#ece6f2", "#e3ecf6"
-# Least height of the picture above and below the critical diffusivity.
+# Least D / D# - 1 that sets the height of the regions.
 _LEAST_RISE = 0.05
-# Regions thinner than this share of the height have no room for their name.
+# Thinner regions have no room for their name; a share of the height.
 _ROOM = 0.07
 
 
 def phase_diagram_figure(
     diagram: PhaseDiagram, *, ax: Axes | None = None, title: str | None = None, **options: Any
 ) -> Figure:
-    """Regions over beta (alone on axes of a user's), jumps of the order, critical diffusivity."""
+    """Regions over beta, jumps, critical diffusivities; on axes of the user only the regions."""
     curves = phase_curves(diagram)
     if ax is not None:
 
@@ -210,9 +208,9 @@ def _set_beta_axis(axes: Axes, curves: PhaseCurves) -> None:
 
 
 def _regions(axes: Axes, diagram: PhaseDiagram, curves: PhaseCurves) -> None:
-    """Regions of stability, in units of the critical diffusivity."""
+    """Draw the regions of stability, in units of the critical diffusivity."""
     beta, saddle = curves.beta, curves.saddle / curves.critical
-    # Without a saddle node uniform takes over at the critical diffusivity itself.
+    # Without a saddle node, order ends at the critical diffusivity.
     edge = np.where(np.isfinite(saddle), saddle, 1.0)
     rise = max(_LEAST_RISE, float(edge.max()) - 1.0)
     low, high = 1.0 - 0.45 * rise, 1.0 + 1.45 * rise
@@ -245,7 +243,7 @@ def _regions(axes: Axes, diagram: PhaseDiagram, curves: PhaseCurves) -> None:
 
 
 def _names(axes: Axes, curves: PhaseCurves, edge: FloatArray, low: float, high: float) -> None:
-    """Names of the regions, where each has most room."""
+    """Write the names of the regions at their widest places."""
     beta = curves.beta
     widest = int(np.argmax(edge)) if edge.max() > 1.0 else len(edge) // 2
     at = float(np.clip(beta[widest], *(beta[0] + np.array([0.15, 0.85]) * (beta[-1] - beta[0]))))
@@ -261,7 +259,7 @@ def _names(axes: Axes, curves: PhaseCurves, edge: FloatArray, low: float, high: 
 
 
 def _jump(axes: Axes, diagram: PhaseDiagram, curves: PhaseCurves) -> None:
-    """Order parameter of the ordered state at the transition."""
+    """Draw the order parameter of the ordered state at the transition."""
     beta = curves.beta
     _plot(axes, curves, curves.jump, color=TRANSITION)
     axes.set_ylim(0.0, 1.0)
@@ -272,14 +270,13 @@ def _jump(axes: Axes, diagram: PhaseDiagram, curves: PhaseCurves) -> None:
 
 
 def _critical(axes: Axes, curves: PhaseCurves) -> None:
-    """The unit of the first panel."""
+    """Draw the critical diffusivity, which is the unit of the first panel."""
     _plot(axes, curves, curves.critical, color=CRITICAL)
     axes.set_yscale("log")
     axes.set_ylabel("critical diffusivity\n" + r"$D_\#$ (scaled time)")
 
 
 def _plot(axes: Axes, curves: PhaseCurves, values: FloatArray, **how: Any) -> None:
-    """A line with its dots."""
     axes.plot(curves.beta, values, marker="o", markersize=3, markevery=curves.dots, **how)
 
 
@@ -288,20 +285,20 @@ _CURVE_POINTS = 200
 
 @dataclass(frozen=True, eq=False)
 class MergingPicture:
-    """Shares over beta and time."""
+    """Shares of merged pairs over beta and time."""
 
     facts: str  # tokens, dimension, flow and matrices, one line
     title: str  # may be empty
     times: FloatArray
     betas: FloatArray
-    fraction: FloatArray  # (n_betas, n_times): NaN where nothing was run
-    # (n, 2): times and betas at which pairs of orthogonal tokens reach the threshold, where Q = K =
-    # V = 1 under softmax.
+    fraction: FloatArray  # (n_betas, n_times): NaN without runs
+    # (n, 2): times and betas at which pairs of orthogonal tokens reach the threshold; only for
+    # softmax with Q = K = V = 1.
     curve: FloatArray | None
 
 
 def merging_picture(made: MergingDiagram) -> MergingPicture:
-    """Picture of a diagram, from memory or from a file."""
+    """Picture of a merging diagram."""
     facts, asked = made.facts, made.attributes
     flow = "SA" if facts.normalization == "softmax" else "USA"
     words = [f"{made.tokens} tokens in $\\mathbb{{R}}^{{{made.dimension}}}$", flow]
@@ -317,12 +314,12 @@ def merging_picture(made: MergingDiagram) -> MergingPicture:
 
 
 def _curve(diagram: MergingDiagram) -> FloatArray | None:
-    """The curve (6.12) with the tokens and the threshold of the diagram, inside its betas."""
+    """The curve (6.12) for the tokens and the threshold of the diagram, within its betas."""
     n, delta = diagram.tokens, 1.0 - float(diagram.attributes.get("threshold", 0.999))
     first = 0.5 * np.log(((n - 1) * (1.0 - delta) + 1.0) / delta)
     if diagram.times[-1] <= first:
         return None
-    # At `first` beta is 0: closer to it the curve is steep.
+    # beta is 0 at `first`, where the curve is steep and needs more points.
     shares = np.linspace(0.0, 1.0, _CURVE_POINTS)[1:] ** 2
     times = first + (diagram.times[-1] - first) * shares
     betas = np.asarray(equiangular_beta(n, times, delta))
@@ -334,14 +331,14 @@ _SIZE = (7.2, 4.6)
 
 
 def merging_figure(diagram: MergingDiagram, **options: Any) -> Figure:
-    """Figure of a diagram, on its own canvas that pyplot does not know, or on axes of a user's."""
+    """Figure of a merging diagram, or the drawing on axes of the user."""
     picture = merging_picture(diagram)
     draw = partial(draw_merging, picture)
     return panel_figure(draw, _SIZE, picture.title, picture.facts, **options)
 
 
 def draw_merging(picture: MergingPicture, axes: Axes) -> None:
-    """Shares as colours, or as curves of a single beta; and the curve of equiangular tokens."""
+    """Draw shares as colours with the equiangular curve; a single beta or time as a curve."""
     axes.set_xlabel("time $t$")
     if len(picture.betas) == 1 or len(picture.times) == 1:
         _curves(picture, axes)
@@ -365,7 +362,7 @@ def draw_merging(picture: MergingPicture, axes: Axes) -> None:
 
 
 def _curves(picture: MergingPicture, axes: Axes) -> None:
-    """One beta against time, or one time against beta."""
+    """Draw one beta against time, or one time against beta."""
     in_time = len(picture.betas) == 1
     at = picture.times if in_time else picture.betas
     fixed = rf"$\beta = {picture.betas[0]:g}$" if in_time else f"$t = {picture.times[0]:g}$"

@@ -1,4 +1,4 @@
-"""How many clusters form: growth rates, and the laws of the number of clusters beside them."""
+"""Figures of predictions: growth rates by degree, and laws of the number of clusters."""
 
 from __future__ import annotations
 
@@ -50,8 +50,7 @@ from meanfield.studies.ensemble_results import CountLaw
 from meanfield.studies.prediction import ClusterPrediction, TokenPrediction
 
 _ANGLES, _PIXELS = 2000, 900
-# Tokens above this many are left out on the sphere.
-_DOTS = 2000
+_DOTS = 2000  # most tokens that are drawn on the sphere
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +60,11 @@ class RatesPicture:
     facts: Facts  # manifold, kernel and flow
     rates: FloatArray  # (degrees,): per scaled time
     dominant: int | None  # degree that grows fastest
-    lines: list[str]  # what the thresholds mean, in words
+    lines: list[str]  # consequences of the thresholds, see `facts`
 
 
 def dispersion_picture(problem: Problem, max_degree: int | None = None) -> RatesPicture:
-    """Dispersion relation of a problem, to a degree, else as far as it is interesting."""
+    """Dispersion relation of a problem up to `max_degree`; default as in `growth_rates`."""
     return RatesPicture(
         facts_of(problem),
         growth_rates(problem, max_degree),
@@ -98,12 +97,12 @@ class PotentialOnCircle:
     """Attention potential (n,) of tokens at the onset time, its maxima (k,) and basins."""
 
     angles: FloatArray
-    values: FloatArray
+    values: FloatArray  # largest modulus 1
     tokens: FloatArray  # (tokens,): angles
-    places: FloatArray
+    places: FloatArray  # angles of maxima
     heights: FloatArray
-    masses: FloatArray
-    dominant: FloatArray  # angles that the dominant degree alone would give
+    masses: FloatArray  # of basins
+    dominant: FloatArray  # angles of the maxima of the dominant degree
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,14 +112,14 @@ class PotentialOnSphere:
     projection: Projection
     values: FloatArray  # (height, width): the potential in pixels, row by row from below
     tokens: FloatArray  # (n, 2): places of at most 2000 tokens
-    places: FloatArray
-    masses: FloatArray
+    places: FloatArray  # (k, 2): places of maxima
+    masses: FloatArray  # (k,): of basins
 
 
 def potential_picture(
     space: Manifold, where: TokenPrediction
 ) -> PotentialOnCircle | PotentialOnSphere:
-    """Potential with maxima and tokens: a curve on the circle, a map of the sphere."""
+    """Potential with maxima and tokens: values along the circle or on a map of the sphere."""
     if space.dimension == 1:
         angles = np.linspace(-np.pi, np.pi, _ANGLES)
         values = space.evaluate(where.potential, angles)
@@ -141,19 +140,19 @@ def potential_picture(
 
 @dataclass(frozen=True, eq=False)
 class PredictionPicture:
-    """How many clusters form."""
+    """Growth rates, laws of the number of clusters, and the potential of given tokens."""
 
-    tokens: int  # how many there are
+    tokens: int  # number of tokens
     linear: CountLaw  # of the number of clusters
-    corrected: CountLaw | None  # the better law, if it was asked for
-    message: str  # what there is to say where no law is needed, else empty
+    corrected: CountLaw | None  # only on request
+    message: str  # reason why no law is needed, else empty
     facts: Facts  # manifold, kernel and flow
     rates: FloatArray  # (degrees,): growth rates, per scaled time
     dominant: int | None
     second: int | None
     rate_ratio: float
     mean_clusters: float
-    potential: PotentialOnCircle | PotentialOnSphere | None  # of tokens that were given
+    potential: PotentialOnCircle | PotentialOnSphere | None  # of given tokens
 
     @property
     def on_circle(self) -> bool:
@@ -179,13 +178,13 @@ def prediction_picture(prediction: ClusterPrediction) -> PredictionPicture:
 
 
 _WIDTH, _HEIGHT, _BELOW = 9.0, 4.2, {1: 3.2, 2: 4.6}
-# Above this many degrees or numbers of clusters, lines instead of stems and bars.
+# More degrees or numbers of clusters are drawn as lines instead of stems and bars.
 _MANY = 60
-# Rarer numbers of clusters have no place.
+# Rarer numbers of clusters are not drawn.
 _LEAST_SHARE = 1e-3
-# Bins of the histogram of tokens, about this many tokens each.
+# Tokens in each bin of their histogram, and the least and largest number of bins.
 _TOKENS_A_BIN, _BINS = 12, (24, 180)
-# Clusters above this many have no room for their masses.
+# Most clusters that are labelled with their masses.
 _LABELS = 24
 
 
@@ -196,7 +195,7 @@ def prediction_figure(
     title: str | None = None,
     **options: Any,
 ) -> Figure:
-    """Growth rates and laws (alone on axes of a user's); the potential of given tokens below."""
+    """Growth rates, laws, and the potential of given tokens; on axes of the user only the laws."""
     picture = prediction_picture(prediction)
     if ax is not None:
         return draw_on(ax, partial(_laws, picture), title)
@@ -206,7 +205,7 @@ def prediction_figure(
 def draw_prediction(
     picture: PredictionPicture, *, title: str | None = None, **options: Any
 ) -> Figure:
-    """Figure of a prediction that is ready to be drawn."""
+    """Figure of the picture of a prediction."""
     where = picture.potential
     below = 0.0 if where is None else _BELOW[1 if picture.on_circle else 2]
     with style():
@@ -225,7 +224,7 @@ def draw_prediction(
 
 
 def corrected_runs_figure(result: CorrectedRuns, **options: Any) -> Figure:
-    """Shares of the numbers of clusters of short runs."""
+    """Figure of the distribution of the number of clusters of short runs."""
 
     def draw(axes: Axes) -> None:
         highest = _bars([("corrected law", result.law, ENERGY)], axes)
@@ -241,7 +240,7 @@ def corrected_runs_figure(result: CorrectedRuns, **options: Any) -> Figure:
 
 
 def _rates(picture: PredictionPicture, axes: Axes) -> None:
-    """Growth rates as shares of the largest, the dominant and the second degree marked."""
+    """Draw growth rates by degree, and mark the dominant and the second degree."""
     rates, first, second = picture.rates, picture.dominant, picture.second
     degrees = np.arange(len(rates))
     axes.axhline(0.0, color=MUTED, linewidth=0.8, zorder=1)
@@ -269,8 +268,8 @@ def _rates(picture: PredictionPicture, axes: Axes) -> None:
 
 
 def _laws(picture: PredictionPicture, axes: Axes) -> None:
-    """Both distributions, their means, and the dominant degree."""
-    # Given tokens have a potential, and the laws are of others.
+    """Draw the distributions, their means, and the dominant degree."""
+    # A potential belongs to given tokens, but the laws are for random ones.
     of_whom = "" if picture.potential is None else " of as many random tokens"
     axes.set_xlabel(f"number of clusters{of_whom}")
     axes.set_ylabel("probability")
@@ -299,7 +298,7 @@ def _laws(picture: PredictionPicture, axes: Axes) -> None:
 
 
 def _bars(laws: Sequence[tuple[str, CountLaw, str]], axes: Axes) -> float:
-    """Shares of numbers of clusters, with their means; the largest share."""
+    """Draw shares of numbers of clusters with their means; return the largest share."""
     numbers = [k for _, law, _ in laws for k, p in law.distribution.items() if p >= _LEAST_SHARE]
     counts = np.arange(min(numbers), max(numbers) + 1)
     width = 0.8 / len(laws)
@@ -320,7 +319,7 @@ def _bars(laws: Sequence[tuple[str, CountLaw, str]], axes: Axes) -> float:
 
 
 def _mark_dominant(picture: PredictionPicture, axes: Axes, height: float) -> None:
-    """On the circle, the number of clusters that the dominant degree alone would give."""
+    """Mark the dominant degree, on the circle the number of clusters it gives alone."""
     degree = picture.dominant
     if degree is not None and picture.on_circle:
         axes.bar(
@@ -330,7 +329,7 @@ def _mark_dominant(picture: PredictionPicture, axes: Axes, height: float) -> Non
 
 
 def _mean(mean: float, error: float) -> str:
-    """Mean with as many digits as the error leaves."""
+    """Mean and error, with digits up to the first one of the error."""
     if not error > 0:
         return f"${mean:.4g}$"
     digits = max(0, -int(np.floor(np.log10(error))))
@@ -338,7 +337,7 @@ def _mean(mean: float, error: float) -> str:
 
 
 def _potential(picture: PotentialOnCircle | PotentialOnSphere, axes: Axes) -> None:
-    """Potential of given tokens at the end of the linear phase, with its maxima."""
+    """Draw the potential of given tokens at the onset time, with its maxima."""
     count = len(picture.masses)
     title = f"attention potential at the onset time: {count} cluster{'s' * (count > 1)}"
     axes.set_title(title, loc="left", color=MUTED, pad=8)
@@ -357,10 +356,10 @@ def _potential_on_circle(picture: PotentialOnCircle, axes: Axes) -> None:
         weights=np.full(count, bins / count), zorder=1,
     )  # fmt: skip
     tokens.set_ylabel("density of the tokens", color=MUTED)
-    # The lower half is theirs.
+    # The histogram fills the lower half.
     tokens.set_ylim(0.0, 2.0 * tokens.dataLim.ymax)
     tokens.spines["right"].set_visible(True)
-    # The curve lies above the histogram, which has an axis of its own.
+    # The curve is in front of the histogram, which has its own axis.
     axes.set_zorder(tokens.get_zorder() + 1)
     axes.patch.set_visible(False)
     axes.plot(picture.angles, picture.values, color=INK, zorder=3)

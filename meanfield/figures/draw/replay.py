@@ -1,4 +1,4 @@
-"""Figures of trained models: a replay by layer, n among N tokens, and a diagnosis."""
+"""Figures of trained models: a replay by layer, n of N tokens, and a diagnosis."""
 
 from __future__ import annotations
 
@@ -33,20 +33,19 @@ from meanfield.observables.cosines import EDGES
 
 @dataclass(frozen=True, eq=False)
 class ReplayPicture:
-    """Means over texts; betas, r2 (layers, heads * texts): slopes of scores, their shares."""
+    """Cosines of pairs, slopes of scores and eigenvalues of values, by layer."""
 
     title: str
     facts: str
-    # (layers + 1, bins): density of the cosines of pairs: shares over the width of a bin.
-    similarity: FloatArray
-    cosine: FloatArray  # (4, layers + 1): mean cosine of pairs on each rung
-    betas: FloatArray
-    r2: FloatArray
+    similarity: FloatArray  # (layers + 1, bins): density of the cosines of pairs, mean over texts
+    cosine: FloatArray  # (4, layers + 1): mean cosine of pairs on each rung, mean over texts
+    betas: FloatArray  # (layers, heads * texts): slope of scores on cosines
+    r2: FloatArray  # (layers, heads * texts): share of the variance of scores that it explains
     spectrum: ComplexArray  # (layers, d): eigenvalues of sum_h V_h
 
 
 def replay_picture(replay: Replay) -> ReplayPicture:
-    """Picture of a replay, from memory or from a file."""
+    """Picture of a replay."""
     similarity = replay.observed["similarity"].mean(axis=0)
     by_layer = [np.moveaxis(part, 1, 0) for part in (replay.heads.beta_fit, replay.heads.r2_fit)]
     betas, r2 = (part.reshape(replay.depth, -1) for part in by_layer)
@@ -72,12 +71,12 @@ class TokenLimitPicture:
     facts: str
     counts: IntArray  # (n_counts,)
     errors: FloatArray  # (layers, n_counts): root mean squares over runs
-    slopes: FloatArray  # (layers,): of the last three counts; NaN where there are fewer than two
-    guide: FloatArray  # (n_counts,): A multiple of (1/n - 1/N)^(1/2), below all errors
+    slopes: FloatArray  # (layers,): of the last three counts; NaN for a single count
+    guide: FloatArray  # (n_counts,): a multiple of (1/n - 1/N)^(1/2), below all errors
 
 
 def token_limit_picture(limit: TokenLimit) -> TokenLimitPicture:
-    """Picture of what n tokens lack."""
+    """Picture of the errors of n tokens."""
     errors = limit.mean.T
     sampled = np.sqrt(1.0 / limit.counts - 1.0 / limit.tokens)
     slopes = np.full(len(errors), np.nan)
@@ -107,7 +106,7 @@ _RUNG_STYLES: tuple[dict[str, Any], ...] = (
 
 
 def replay_figure(replay: Replay, **options: Any) -> Figure:
-    """Figure of a replay, on its own canvas that pyplot does not know."""
+    """Figure of a replay; on axes of the user only the cosines."""
     return study_figure(replay_picture(replay), _draw_replay, draw_similarity, _SIZE, **options)
 
 
@@ -124,7 +123,7 @@ def _draw_replay(picture: ReplayPicture, figure: Figure) -> None:
 
 
 def draw_similarity(picture: ReplayPicture, axes: Axes) -> None:
-    """Densities of the cosines of pairs, a curve for each depth."""
+    """Draw densities of the cosines of pairs, a curve for each depth."""
     colours = layer_colours(len(picture.similarity))
     for depth, (shares, colour) in enumerate(zip(picture.similarity, colours, strict=True)):
         axes.stairs(
@@ -139,7 +138,7 @@ def draw_similarity(picture: ReplayPicture, axes: Axes) -> None:
 
 
 def draw_ladder(picture: ReplayPicture, axes: Axes) -> None:
-    """Mean cosine against depth, on each rung that the model has."""
+    """Draw the mean cosine against depth, on each rung that the model has."""
     for name, cosines, drawn in zip(RUNGS, picture.cosine, _RUNG_STYLES, strict=True):
         if not np.isnan(cosines).all():
             axes.plot(cosines, label=name, markersize=4, **drawn)
@@ -149,7 +148,7 @@ def draw_ladder(picture: ReplayPicture, axes: Axes) -> None:
 
 
 def draw_betas(picture: ReplayPicture, axes: Axes) -> None:
-    """Slope of scores on cosines, against the share of the scores that it explains."""
+    """Draw slopes of scores on cosines against R^2."""
     for layer, colour in enumerate(layer_colours(len(picture.betas) + 1)[1:]):
         axes.plot(picture.r2[layer], picture.betas[layer], "o", color=colour, markersize=4,
                   label=layer_label(layer + 1, len(picture.betas)))  # fmt: skip
@@ -161,7 +160,7 @@ def draw_betas(picture: ReplayPicture, axes: Axes) -> None:
 
 
 def draw_values(picture: ReplayPicture, axes: Axes) -> None:
-    """Eigenvalues in the complex plane."""
+    """Draw eigenvalues in the complex plane."""
     for layer, colour in enumerate(layer_colours(len(picture.spectrum) + 1)[1:]):
         values = picture.spectrum[layer]
         axes.plot(values.real, values.imag, ".", color=colour, markersize=2.5)
@@ -173,14 +172,14 @@ def draw_values(picture: ReplayPicture, axes: Axes) -> None:
 
 
 def token_limit_figure(limit: TokenLimit, **options: Any) -> Figure:
-    """Figure of the errors of n tokens among N, or axes of a user's with them."""
+    """Figure of the errors of n of N tokens, or the drawing on axes of the user."""
     picture = token_limit_picture(limit)
     draw = partial(draw_token_limit, picture)
     return panel_figure(draw, _LIMIT_SIZE, picture.title, picture.facts, **options)
 
 
 def draw_token_limit(picture: TokenLimitPicture, axes: Axes) -> None:
-    """Errors against n after each layer, and the rate of Monte Carlo."""
+    """Draw errors against n after each layer, and the rate of Monte Carlo."""
     for layer, colour in enumerate(layer_colours(len(picture.errors) + 1)[1:]):
         slope = picture.slopes[layer]
         label = f"{layer + 1}" if np.isnan(slope) else f"{layer + 1}, slope {slope:.2f}"
@@ -193,12 +192,12 @@ def draw_token_limit(picture: TokenLimitPicture, axes: Axes) -> None:
 
 
 def layer_label(layer: int, layers: int) -> str:
-    """Label of a layer, none for most where there are many."""
+    """Label of a layer; of many layers only some have one."""
     return f"{layer}" if layer % (1 + layers // _MOST_LABELS) == 0 else "_"
 
 
 def layer_colours(count: int) -> list[Any]:
-    """Colours of so many layers, the first the palest."""
+    """Colours of `count` layers, the first one the palest."""
     return [colormaps[TIME_COLOURS](u) for u in np.linspace(_FIRST_COLOUR, 1.0, count)]
 
 
@@ -219,10 +218,10 @@ _REGIMES = {0.0: "sharp", 0.5: "1/2", 1.0: "diffuse"}
 
 
 def diagnosis_figure(result: Diagnosis, *, title: str | None = None, **options: Any) -> Figure:
-    """Figure of a diagnosis, on its own canvas that pyplot does not know."""
+    """Figure of a diagnosis."""
     with style():
         figure = new_figure(_DIAGNOSIS_SIZE, **options)
-        # The title has a row of its own: it is wider than a panel.
+        # The title has its own row, because it is wider than a panel.
         rows = [["title"] * len(_HEADS), list(_LAYERS), list(_HEADS)]
         axes: dict[str, Axes] = figure.subplot_mosaic(rows, height_ratios=[0.001, 1.0, 1.0])  # type: ignore[arg-type]
         axes["title"].set_axis_off()
@@ -247,7 +246,7 @@ def diagnosis_figure(result: Diagnosis, *, title: str | None = None, **options: 
 
 
 def _draw_bands(axes: Axes, along: Any, quantiles: Any) -> None:
-    """Medians over heads, between their quantiles of 10 and 90 %, on logarithmic axes."""
+    """Draw medians over heads, and bands from 10 to 90 %, on logarithmic axes."""
     for (middle, low, high), drawn in zip(quantiles.swapaxes(0, 1), _STYLES, strict=True):
         axes.fill_between(along, low, high, color=drawn["color"], alpha=0.16, linewidth=0.0)
         axes.plot(along, middle, marker="o", markersize=3.5, **drawn)
@@ -258,7 +257,6 @@ def _draw_bands(axes: Axes, along: Any, quantiles: Any) -> None:
 
 
 def _draw_exponents(result: Diagnosis, axes: Axes) -> None:
-    """Histograms of the exponents of heads."""
     finite = [each[np.isfinite(each)] for each in result.exponent]
     ends = np.array([0.0, 1.0, *np.concatenate(finite)])
     bins = np.linspace(ends.min(), ends.max(), 33).tolist()
@@ -272,7 +270,7 @@ def _draw_exponents(result: Diagnosis, axes: Axes) -> None:
 
 
 def _draw_sampled(result: Diagnosis, axes: Axes) -> None:
-    """Errors of attention to n of N tokens, above the rate of Monte Carlo."""
+    """Draw errors of attention to n of N tokens, and the rate of Monte Carlo."""
     shares, errors = np.array(SHARES), result.quantiles("sampled")
     rate = np.sqrt(1.0 / shares - 1.0)
     law = axes.plot(shares, 0.8 * np.nanmin(errors / rate) * rate, **_LAW)
@@ -283,7 +281,7 @@ def _draw_sampled(result: Diagnosis, axes: Axes) -> None:
 
 
 def _draw_traces(result: Diagnosis, axes: Axes) -> None:
-    """Traces of B and V of each head, by layer; 0 of random matrices."""
+    """Draw traces of B and V of each head by layer; random matrices have traces near 0."""
     for line in (axes.axvline, axes.axhline):
         line(0.0, color=FAINT, linewidth=0.8, zorder=0)
     (score, untrained_score), (value, untrained_value) = result.score_trace, result.value_trace

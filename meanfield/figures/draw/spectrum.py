@@ -1,4 +1,4 @@
-"""Eigenvalues of the linearised flow with the leading modes, and rates of growth by degree."""
+"""Figures of eigenvalues with the leading modes, and of growth rates by degree."""
 
 from __future__ import annotations
 
@@ -38,46 +38,46 @@ from meanfield.figures.draw.sphere import draw_field, draw_graticule
 from meanfield.problem import Problem
 from meanfield.spectrum.linear_operator import LinearOperator
 
-# Eigenvalues further left are many and say nothing of what grows.
+# Most eigenvalues that are drawn, by dimension; those further left decay faster.
 _SHOWN = {1: 60, 2: 150}
 _MODES = 3
-# Eigenvalues that agree to this share of the largest are one.
+# Eigenvalues that agree to this share of the largest count as one.
 _SAME = 1e-8
-# Largest value of a mode, uniform being 1.
+# Largest value of a mode, relative to the largest density.
 _AMPLITUDE = 0.5
 _ANGLES, _PIXELS = 721, 500
-# Phases of a mode that rotates or oscillates: now, and an eighth and a quarter of a period later.
+# Phases of a rotating or oscillating mode: 0, an eighth and a quarter of a period.
 _PHASES = (0.0, np.pi / 4, np.pi / 2)
 
 
 @dataclass(frozen=True, eq=False)
 class ModePicture:
-    """A mode, added to the density whose mode it is."""
+    """A mode of the linearised flow."""
 
     eigenvalue: complex
-    copies: int  # how many modes have this rate and frequency, pairs counted once
-    words: str  # what becomes of it
-    # (phases, angles) or (height, width): on the circle density over the angles -pi to pi, at one
-    # phase or three; on a map of the sphere what the mode adds, largest modulus 1.
+    copies: int  # number of modes with this eigenvalue, pairs counted once
+    words: str  # describes its time evolution
+    # (phases, angles): density plus mode on the circle, from -pi to pi, at one or three phases; or
+    # (height, width): the mode on a map of the sphere, largest modulus 1.
     values: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class SpectrumPicture:
-    """Eigenvalues, the leading modes, and which rates grow or decay beyond rounding."""
+    """Eigenvalues and leading modes of a linearised flow."""
 
     subtitle: str  # manifold, heads and normalisation
     eigenvalues: ComplexArray  # (n,): the rightmost ones
-    growing: npt.NDArray[np.bool_]
-    decaying: npt.NDArray[np.bool_]
-    left_out: int  # how many lie further left
+    growing: npt.NDArray[np.bool_]  # (n,): growth beyond rounding
+    decaying: npt.NDArray[np.bool_]  # (n,): decay beyond rounding
+    left_out: int  # number of eigenvalues further left
     angles: FloatArray  # (angles,): of modes on the circle
-    background: FloatArray  # (angles,): the density itself on the circle
-    modes: tuple[ModePicture, ...]  # the leading ones, each eigenvalue once
+    background: FloatArray  # (angles,): density on the circle without a mode
+    modes: tuple[ModePicture, ...]  # leading modes, one for each eigenvalue
 
 
 def spectrum_picture(operator: LinearOperator) -> SpectrumPicture:
-    """Picture of a linearised flow."""
+    """Picture of a linearised flow around a stationary density."""
     if not operator.stationary:
         raise ValueError(
             f"there is no spectrum to draw: the density is not stationary, |v| is up to "
@@ -100,7 +100,7 @@ def spectrum_picture(operator: LinearOperator) -> SpectrumPicture:
 
 
 def _leading(values: ComplexArray) -> list[tuple[int, int]]:
-    """Indices of the first eigenvalues that differ, of a pair one, and how often each occurs."""
+    """Indices of the first different eigenvalues, one of each pair, and their multiplicities."""
     pairs: list[tuple[int, int]] = []
     upper = np.flatnonzero(values.imag >= 0)
     near = _SAME * float(np.abs(values).max(initial=0.0))
@@ -151,14 +151,14 @@ _SIZE = (9.6, 5.4)
 _SIGNED_COLOURS = "RdBu_r"
 # Later phases of a mode are fainter.
 _FADING = (1.0, 0.55, 0.3)
-# Room around the eigenvalues, as a share of their spread.
+# Margin around the eigenvalues, as a share of their spread.
 _ROOM = 0.08
 
 
 def spectrum_figure(
     operator: LinearOperator, *, ax: Axes | None = None, title: str | None = None, **options: Any
 ) -> Figure:
-    """Figure of a linearised flow."""
+    """Figure of a linearised flow; on axes of the user only the eigenvalues."""
     picture = spectrum_picture(operator)
     if ax is not None:
         return draw_on(ax, partial(_plane, picture), title)
@@ -166,13 +166,13 @@ def spectrum_figure(
 
 
 def save_spectrum(operator: LinearOperator, path: str | os.PathLike[str]) -> None:
-    """Draw a linearised flow into a file."""
+    """Write the figure of a linearised flow into a file."""
     check_suffix(path)
     write_figure(spectrum_figure(operator), path)
 
 
 def draw_spectrum(picture: SpectrumPicture, *, title: str | None = None, **options: Any) -> Figure:
-    """Figure of a spectrum that is ready to be drawn."""
+    """Figure of the picture of a linearised flow."""
     names = [f"mode {i}" for i in range(len(picture.modes))]
     with style():
         figure = new_figure(_SIZE, **options)
@@ -191,7 +191,7 @@ def draw_spectrum(picture: SpectrumPicture, *, title: str | None = None, **optio
 
 
 def _plane(picture: SpectrumPicture, axes: Axes) -> None:
-    """Growth to the right, frequency upwards; the modes beside are numbered."""
+    """Draw eigenvalues, growth to the right and frequency upwards, and number the modes."""
     values = picture.eigenvalues
     axes.axhline(0.0, color=FAINT, linewidth=0.8, zorder=1)
     axes.axvline(0.0, color=MUTED, linewidth=0.8, zorder=1)
@@ -210,7 +210,7 @@ def _plane(picture: SpectrumPicture, axes: Axes) -> None:
     for i, mode in enumerate(picture.modes):
         place = (mode.eigenvalue.real, mode.eigenvalue.imag)
         axes.scatter(*place, s=110, facecolor="none", edgecolor=INK, linewidth=1.1, zorder=4)
-        # Next to each other they would cover each other's numbers.
+        # Different shifts keep numbers of close eigenvalues apart.
         shift = ((0, 12), (12, -8), (-11, 9))[i]
         axes.annotate(
             str(i + 1), place, xytext=shift, textcoords="offset points", ha="center", va="center",
@@ -226,7 +226,7 @@ def _plane(picture: SpectrumPicture, axes: Axes) -> None:
 
 
 def _set_limits(axes: Axes, values: np.ndarray[Any, np.dtype[np.complex128]]) -> None:
-    """All eigenvalues and growth 0, and room where all are real."""
+    """Set limits that contain all eigenvalues and 0; real ones have room above and below."""
     low, high = min(0.0, values.real.min()), max(0.0, values.real.max())
     wide = (high - low) or 1.0
     axes.set_xlim(low - _ROOM * wide, high + _ROOM * wide)
@@ -237,7 +237,6 @@ def _set_limits(axes: Axes, values: np.ndarray[Any, np.dtype[np.complex128]]) ->
 
 
 def _on_circle(picture: SpectrumPicture, mode: ModePicture, axes: Axes, *, last: bool) -> None:
-    """The density with the mode, at a few phases."""
     axes.plot(picture.angles, picture.background, color=MUTED, linewidth=0.8, dashes=(4, 3))
     for wave, share in zip(mode.values, _FADING, strict=False):
         axes.plot(picture.angles, wave, color=ORDER, alpha=share, linewidth=1.4)
@@ -252,7 +251,7 @@ def _on_circle(picture: SpectrumPicture, mode: ModePicture, axes: Axes, *, last:
 
 
 def _on_map(mode: ModePicture, axes: Axes, *, last: bool) -> None:
-    """Change of the density by a mode, red more, blue less."""
+    """Draw the change of the density by a mode, red more, blue less."""
     projection = Mollweide()
     draw_field(axes, mode.values, projection, cmap=_SIGNED_COLOURS, vmin=-1.0, vmax=1.0)
     draw_graticule(axes, projection)
@@ -276,14 +275,14 @@ def _label(number: int, mode: ModePicture, axes: Axes) -> None:
 
 
 _RATES_SIZE = (9.0, 4.6)
-# Above this many degrees stems merge; a line is left.
+# More degrees are drawn as a line, because stems would merge.
 _STEMS = 120
 
 
 def save_dispersion(
     problem: Problem, path: str | os.PathLike[str], max_degree: int | None = None
 ) -> None:
-    """Draw the dispersion relation; max_degree is max(12, 2 x dominant + 4) by default."""
+    """Write a figure of the dispersion relation; default of max_degree as in `growth_rates`."""
     check_suffix(path)
     picture = dispersion_picture(problem, max_degree)
     draw, heading = partial(draw_rates, picture), "Growth of the uniform state"
@@ -291,7 +290,7 @@ def save_dispersion(
 
 
 def draw_rates(picture: RatesPicture, axes: Axes) -> None:
-    """Growth rates on given axes: growing and decaying degrees apart, the fastest marked."""
+    """Draw growth rates in colours by sign, and mark the fastest degree."""
     rates = picture.rates
     degrees = np.arange(len(rates))
     axes.axhline(0.0, color=MUTED, linewidth=0.8, zorder=1)

@@ -1,4 +1,4 @@
-"""Kinds "map" and "globe": the sphere as equal-area maps, and from in front and behind."""
+"""Kinds "map" (the sphere as equal-area maps) and "globe" (its front and back)."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from meanfield.figures.draw.axes import (
 )
 
 TOKENS: dict[str, Any] = {"color": "white", "linewidths": 0, "zorder": 3}
-# Areas of atoms: one that holds all the mass, and the lightest.
+# Areas of atoms: of mass 1, and the smallest.
 _AREA, _SMALLEST = 90.0, 2.5
-_LABEL = 0.16  # height below each map, for its time, as a share of a row
+_LABEL = 0.16  # room below each map for its time, as a share of a row
 _GAP = 0.02
-_LABEL_ROOM = 0.9  # of the width of a map, for the name of its time
+_LABEL_ROOM = 0.9  # widest label of a time, as a share of the width of a map
 _LEAST_LABELLED = 0.02
 
 
 def draw_map(picture: SpherePicture, axes: Axes) -> None:
-    """Maps at a few saved times."""
+    """Draw maps at a few saved times."""
     set_title(axes, picture.frame)
     set_note(axes, picture.frame, picture.note)
     maps_on_axes(picture, axes)
 
 
 def maps_on_axes(picture: SpherePicture, axes: Axes) -> None:
-    """Maps inside given axes, which are hidden, with one colour bar beside them."""
+    """Draw maps inside given axes, which become hidden, and one colour bar."""
     axes.set_axis_off()
     panels = picture.panels
     columns = map_columns(len(panels))
@@ -54,7 +54,7 @@ def maps_on_axes(picture: SpherePicture, axes: Axes) -> None:
         labels.append(write_below(inset, time_label(panel.time, picture.frame)))
     room = _LABEL_ROOM * axes.bbox.width / columns
     if max(each.get_window_extent().width for each in labels) > room:
-        # Growth times do not fit.
+        # Without growth times the labels fit.
         for each in labels:
             each.set_text(each.get_text().split(",")[0])
     label = colours_label(panels[-1])
@@ -64,7 +64,7 @@ def maps_on_axes(picture: SpherePicture, axes: Axes) -> None:
 
 
 def draw_globe(picture: SpherePicture, axes: Axes) -> None:
-    """Both sides of the globe, the heaviest cluster in front."""
+    """Draw both sides of the globe, the heaviest cluster in front."""
     set_title(axes, picture.frame)
     axes.set_axis_off()
     values = np.array([panel.values for panel in picture.panels])
@@ -86,7 +86,7 @@ def draw_globe(picture: SpherePicture, axes: Axes) -> None:
 def draw_panel(
     axes: Axes, panel: SpherePanel, norm: LogNorm, scale: int, size: float = 46.0
 ) -> AxesImage:
-    """Density, graticule, tokens and clusters."""
+    """Draw density, graticule, tokens and clusters."""
     image = draw_density(axes, panel.values, panel.projection, norm)
     draw_graticule(axes, panel.projection)
     axes.scatter(*panel.tokens.T, **TOKENS | dot_style(panel, scale))
@@ -109,7 +109,7 @@ def _places(count: int, columns: int) -> list[tuple[float, float, float, float]]
 
 
 def place_label(point: FloatArray) -> str:
-    """Longitude and latitude of a unit vector, whole degrees."""
+    """Longitude and latitude of a unit vector in whole degrees."""
     longitude = round(float(np.rad2deg(np.arctan2(point[1], point[0]))))
     latitude = round(float(np.rad2deg(np.arcsin(np.clip(point[2], -1.0, 1.0)))))
     east = "" if longitude % 180 == 0 else " E" if longitude > 0 else " W"
@@ -120,7 +120,7 @@ def place_label(point: FloatArray) -> str:
 def _label_masses(axes: Axes, places: FloatArray, mass: FloatArray) -> None:
     for place, share in zip(places, mass, strict=True):
         if share >= _LEAST_LABELLED and np.isfinite(place).all():
-            # Towards the middle: right of the globe white is white.
+            # Labels lie towards the middle, because white is invisible outside the globe.
             left = place[0] > 0.0
             axes.annotate(
                 f"{100 * share:.0f} %", tuple(place), xytext=(-8 if left else 8, 0),
@@ -132,7 +132,7 @@ def _label_masses(axes: Axes, places: FloatArray, mass: FloatArray) -> None:
 def draw_density(
     axes: Axes, values: FloatArray, projection: Projection, norm: LogNorm
 ) -> AxesImage:
-    """Picture of a density inside its outline; sets up the axes."""
+    """Draw a density inside its outline, and set up the axes."""
     return draw_field(axes, clipped(values, norm), projection, norm=norm)
 
 
@@ -140,7 +140,7 @@ def draw_field(
     axes: Axes, values: FloatArray, projection: Projection, *, cmap: str = DENSITY_COLOURS,
     **colours: Any,
 ) -> AxesImage:  # fmt: skip
-    """Picture of a field inside its outline; sets up the axes."""
+    """Draw a field inside its outline, and set up the axes."""
     outline = draw_outline(axes, projection)
     wide, high = projection.half_axes
     image = axes.imshow(
@@ -152,7 +152,7 @@ def draw_field(
 
 
 def draw_outline(axes: Axes, projection: Projection) -> Ellipse:
-    """Edge of a picture, on axes that show nothing else."""
+    """Draw the outline of a picture, and hide the axes."""
     wide, high = projection.half_axes
     axes.set_axis_off()
     axes.set_aspect("equal")
@@ -169,24 +169,24 @@ def _set_limits(axes: Axes, projection: Projection) -> None:
 
 
 def clipped(values: FloatArray, norm: LogNorm) -> FloatArray:
-    """Values within the colours; a density that rounds below 0 has none otherwise."""
+    """Values within the range of colours; a logarithmic scale needs positive ones."""
     return np.clip(values, norm.vmin, norm.vmax)
 
 
 def draw_graticule(axes: Axes, projection: Projection) -> Any:
-    """Faint lines of longitude and latitude."""
+    """Draw faint lines of longitude and latitude."""
     (line,) = axes.plot(*graticule(projection).T, color="white", alpha=0.18, linewidth=0.5)
     return line
 
 
 def token_style(count: int) -> dict[str, Any]:
-    """Size and opacity of dots: small and faint where they are many."""
+    """Area and opacity of `count` dots: many dots are small and faint."""
     crowd = float(np.clip(np.log10(max(count, 1) / 20) / 2, 0.0, 1.0))
     return {"s": 9.0 - 7.5 * crowd, "alpha": round(0.9 - 0.45 * crowd, 6)}
 
 
 def dot_style(panel: SpherePanel, scale: float = 1.0) -> dict[str, Any]:
-    """Areas and opacity of dots: of atoms by mass, of tokens small and faint where many."""
+    """Areas and opacity of dots: atoms by mass, tokens as in `token_style`."""
     if panel.token_masses is None:
         count = len(panel.tokens)
         style = token_style(int(count * scale))
@@ -195,12 +195,12 @@ def dot_style(panel: SpherePanel, scale: float = 1.0) -> dict[str, Any]:
 
 
 def colours_label(panel: SpherePanel) -> str:
-    """Label of the colours of a picture."""
+    """Label of the colour bar of a panel."""
     return f"{'smoothed ' if panel.smoothed else ''}density $f$ (uniform = 1)"
 
 
 def draw_clusters(axes: Axes, places: FloatArray, size: float = 46.0) -> Any:
-    """Rings around the centres of clusters, seen on dark and on bright."""
+    """Draw rings around the centres of clusters, visible on dark and bright colours."""
     return axes.scatter(
         places[:, 0], places[:, 1], s=size, facecolors="none", edgecolors="white", linewidths=0.9,
         zorder=4, clip_on=False, path_effects=DARK_HALO,

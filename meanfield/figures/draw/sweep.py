@@ -1,8 +1,8 @@
 """Figure of a sweep: an observable against its parameters, as curves or as a map.
 
-One parameter runs along the axis: of numbers, if there is one, that with the most values, and seeds
-only if there is no other. A second makes curves if it has few values or words, points if it is a
-seed, else a map; the others make panels.
+The horizontal axis has the parameter with the most values; numbers come before words, and seeds
+last. A second parameter makes curves if it has words or few values, points if it is a seed, and a
+map otherwise. Further parameters make panels.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from meanfield.observables import OBSERVABLES
 from meanfield.runs import Run
 from meanfield.studies.sweep_results import Parameter, Sweep
 
-# More curves than these are a map, more panels than these are not looked at.
+# More curves make a map, and more panels are refused.
 _MOST_CURVES, _MOST_PANELS = 6, 12
-# From this ratio of their ends on, numbers of equal ratios have a logarithmic axis.
+# Least ratio of the ends of a logarithmic axis.
 _WIDE = 8.0
 _LABELS = {
     "clusters": "number of clusters",
@@ -58,8 +58,8 @@ class SweepAxis:
     """Values of a parameter along an axis, or of curves."""
 
     label: str
-    places: FloatArray  # (n,): numbers, or 0, 1, ... of words
-    words: tuple[str, ...]  # the values as words
+    places: FloatArray  # (n,): numbers; 0, 1, ... for words
+    words: tuple[str, ...]  # the values as text
     numeric: bool
     logarithmic: bool
     is_seed: bool = False  # whether the values are seeds of random numbers
@@ -73,19 +73,18 @@ class SweepPicture:
     facts: str
     quantity: str
     x: SweepAxis  # along the axis
-    y: SweepAxis | None  # of the curves, or of the other axis of a map; None for one curve
+    y: SweepAxis | None  # of the curves, or the vertical axis of a map; None for one curve
     is_map: bool
-    panels: tuple[str, ...]  # what each panel is of
-    values: FloatArray  # (n_panels, n_y, n_x): NaN where there is none
-    # Runs that did not complete: their values are those of their last saved time.
-    early: npt.NDArray[np.bool_]
+    panels: tuple[str, ...]  # titles of panels
+    values: FloatArray  # (n_panels, n_y, n_x): NaN for missing values
+    early: npt.NDArray[np.bool_]  # runs that ended early; values are from their last saved time
     whole: bool  # whether all values are whole numbers
 
 
 def sweep_picture(
     sweep: Sweep, kind: str | None = None, time: float | None = None, title: str | None = None
 ) -> SweepPicture:
-    """Picture of an observable, by default the number of clusters or what else there is."""
+    """Picture of the observable `kind`, by default that of `usual_observable`."""
     name = usual_observable(sweep) if kind is None else kind
     values = sweep.values(name, time=time)
     if not np.isfinite(values).any():
@@ -111,7 +110,7 @@ def sweep_picture(
     x, by_x = _axis(sweep, order[0])
     y, by_y = _axis(sweep, order[1]) if rows > 1 else (None, np.arange(1))
     arranged = [each[:, by_y][:, :, by_x] for each in arranged]
-    # Values that are dropped from the axes: one each.
+    # Parameters with a single value have no axis and are written in the title.
     fixed = [f"{sweep.names[i]} = {p.labels[0]}" for i, p in enumerate(sweep.parameters)
              if len(p.values) == 1 and i != order[0]]  # fmt: skip
     finite = arranged[0][np.isfinite(arranged[0])]
@@ -133,7 +132,7 @@ def sweep_picture(
 
 
 def usual_observable(sweep: Sweep) -> str:
-    """The number of clusters, or what else runs have."""
+    """First finite observable, in the order of `_USUAL` and then of the runs; else "time"."""
     names = sweep.observables()
     for name in (*_USUAL, *names):
         if name in names and np.isfinite(sweep.values(name)).any():
@@ -142,7 +141,7 @@ def usual_observable(sweep: Sweep) -> str:
 
 
 def _order(parameters: Sequence[Parameter]) -> list[int]:
-    """Parameters in the order of axis, curves or other axis, panels."""
+    """Indices of parameters in the order of horizontal axis, curves or vertical axis, panels."""
     return sorted(
         range(len(parameters)),
         key=lambda i: (
@@ -155,7 +154,7 @@ def _order(parameters: Sequence[Parameter]) -> list[int]:
 
 
 def _axis(sweep: Sweep, index: int) -> tuple[SweepAxis, npt.NDArray[np.int64]]:
-    """Axis of a parameter, its numbers increasing, and the places of these among its values."""
+    """Axis of a parameter with increasing numbers, and their indices among its values."""
     parameter = sweep.parameters[index]
     numeric = parameter.is_numeric
     places = np.array(parameter.values if numeric else range(len(parameter.values)), float)
@@ -169,12 +168,11 @@ def _axis(sweep: Sweep, index: int) -> tuple[SweepAxis, npt.NDArray[np.int64]]:
 
 
 def _is_seed(parameter: Parameter) -> bool:
-    """True for seeds, which only number random runs."""
     return parameter.key.endswith("seed")
 
 
 def _has_ratios(places: FloatArray) -> bool:
-    """True if increasing numbers are spread by ratios."""
+    """True if increasing positive numbers suit a logarithmic axis: even by ratios."""
     if len(places) < 3 or places.min() <= 0 or places.max() < _WIDE * places.min():
         return False
     middle, low, high = np.median(places), places[0], places[-1]
@@ -183,7 +181,6 @@ def _has_ratios(places: FloatArray) -> bool:
 
 
 def _panels(sweep: Sweep, others: Sequence[int]) -> list[str]:
-    """Titles of the panels."""
     texts = [
         [f"{sweep.names[i]} = {label}" for label in sweep.parameters[i].labels] for i in others
     ]
@@ -191,7 +188,7 @@ def _panels(sweep: Sweep, others: Sequence[int]) -> list[str]:
 
 
 def _when(sweep: Sweep, time: float | None) -> str:
-    """At which time values are taken."""
+    """Time of the values, in words."""
     runs = [run for run in sweep.observed if run is not None and len(run.scaled_time)]
     units = {run.unit for run in runs}
     unit = f" {units.pop()} time" if len(units) == 1 else ""
@@ -202,7 +199,7 @@ def _when(sweep: Sweep, time: float | None) -> str:
 
 
 def _problem(sweep: Sweep) -> list[str]:
-    """Manifold and flow, where all runs have the same."""
+    """Manifold and flow, each if all runs agree."""
     runs: list[Run] = [run for run in sweep.observed if run is not None]
     flows = {"softmax": "SA", "none": "USA", "sinkhorn": "Sinkhorn"}
     texts = [
@@ -221,9 +218,9 @@ def _quantity(name: str) -> str:
 _WIDTH, _HEIGHT = 7.2, 4.4
 _PANEL, _COLUMNS = 3.2, 4
 _COLOURS = "viridis"
-# Whole numbers up to this many have a colour each.
+# Fewer whole numbers have one colour each.
 _MOST_WHOLE = 24
-# Distance of points beside each other, and the width of all, as shares of that between values.
+# Shift between rows of points, and most width of all, as shares of the distance between values.
 _BESIDE, _WIDEST = 0.06, 0.4
 _EARLY = "did not complete: its last saved time"
 
@@ -288,7 +285,7 @@ def _draw(picture: SweepPicture, panel: int, axes: Axes) -> None:
 
 
 def _curves(picture: SweepPicture, panel: int, axes: Axes) -> None:
-    """A curve for each value of the second parameter; of seeds points and their mean."""
+    """Draw a curve for each value of the second parameter; for seeds, points and their mean."""
     values, early = picture.values[panel], picture.early[panel]
     count, seeds = len(values), picture.y is not None and picture.y.is_seed
     several = picture.y is not None and picture.y.numeric and count > 2
@@ -301,7 +298,7 @@ def _curves(picture: SweepPicture, panel: int, axes: Axes) -> None:
         else:
             colour = DEGREE_COLOURS[1 + 2 * row % 8] if count > 1 else INK
         label = None if picture.y is None or seeds else picture.y.words[row]
-        # Whole numbers are often the same: beside each other all are seen.
+        # Whole numbers often agree, so rows are shifted to keep all points visible.
         places = _beside(picture.x, row, count) if picture.whole else picture.x.places
         axes.plot(places, values[row], linestyle="none" if seeds else line, marker="o",
                   markersize=4.0, color=colour, linewidth=1.4, label=label)  # fmt: skip
@@ -331,7 +328,7 @@ def _curves(picture: SweepPicture, panel: int, axes: Axes) -> None:
 
 
 def _beside(axis: SweepAxis, row: int, count: int) -> FloatArray:
-    """Places of a row along an axis, moved so that rows stand beside each other."""
+    """Places of a row along an axis, shifted so that rows stand beside each other."""
     places = np.log(axis.places) if axis.logarithmic else axis.places
     gap = float(np.diff(places).min()) if len(places) > 1 else 1.0
     moved = places + gap * min(_BESIDE, _WIDEST / count) * (row - 0.5 * (count - 1))
@@ -339,7 +336,7 @@ def _beside(axis: SweepAxis, row: int, count: int) -> FloatArray:
 
 
 def _map(picture: SweepPicture, panel: int, axes: Axes) -> None:
-    """Cells around the values of both parameters; grey where nothing is known."""
+    """Draw cells around the values of both parameters; cells without a value are grey."""
     assert picture.y is not None
     x, y = _edges(picture.x), _edges(picture.y)
     axes.pcolormesh(
@@ -360,7 +357,7 @@ def _map(picture: SweepPicture, panel: int, axes: Axes) -> None:
 
 
 def _norm(picture: SweepPicture) -> Normalize:
-    """The same colours in all panels; whole numbers have a colour each."""
+    """Range of colours of all panels; a few whole numbers have one colour each."""
     low, high = float(np.nanmin(picture.values)), float(np.nanmax(picture.values))
     if picture.whole and high - low < _MOST_WHOLE:
         return BoundaryNorm(np.arange(low - 0.5, high + 1.0), colormaps[_COLOURS].N)
@@ -379,7 +376,6 @@ def _colour_bar(figure: Any, picture: SweepPicture, panels: Any) -> None:
 
 
 def _set_axis(axes: Axes, axis_picture: SweepAxis, which: str) -> None:
-    """Label, scale and ticks of a parameter."""
     getattr(axes, f"set_{which}label")(axis_picture.label)
     axis = axes.xaxis if which == "x" else axes.yaxis
     if axis_picture.logarithmic:
@@ -391,7 +387,7 @@ def _set_axis(axes: Axes, axis_picture: SweepAxis, which: str) -> None:
 
 
 def _edges(axis: SweepAxis) -> FloatArray:
-    """Edges of cells around the values, in the middle between neighbours on the axis."""
+    """Edges of cells around the values: middles between neighbours along the axis."""
     centres = np.log(axis.places) if axis.logarithmic else axis.places
     if len(centres) == 1:
         centres = np.array([centres[0] - 0.5, centres[0] + 0.5])

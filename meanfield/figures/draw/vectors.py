@@ -1,4 +1,4 @@
-"""Kinds of figures of tokens on spheres of any dimension and in R^d; their overview."""
+"""Kinds of figures for tokens on spheres of any dimension and in R^d; their overview."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ from meanfield.figures.draw.axes import (
 from meanfield.figures.draw.over_time import energy_and_order
 
 _CURVE = "#17a2b8"
-# Shares of pairs and weights of attention below these are as good as none.
+# Lowest share of pairs, and lowest weight of attention, with its own colour.
 _LEAST_SHARE, _LEAST_WEIGHT = 1e-4, 1e-3
 _GAP = 0.04
 _DOT = 9.0
 
 
 def draw_similarity(picture: MatrixPicture, axes: Axes) -> None:
-    """Matrices of cosines beside each other."""
+    """Draw matrices of cosines beside each other."""
     set_title(axes, picture.frame)
     _matrices(axes, picture, *_cosine_colours())
 
 
 def draw_attention(picture: MatrixPicture, axes: Axes) -> None:
-    """Attention matrices, a row a head."""
+    """Draw attention matrices, one row for each head."""
     set_title(axes, picture.frame)
     _matrices(axes, picture, *_attention_colours())
 
@@ -69,7 +69,7 @@ def _attention_colours() -> tuple[Normalize, str, str]:
 def _matrices(
     axes: Axes, picture: MatrixPicture, norm: Normalize, colours: str | Colormap, label: str
 ) -> None:
-    """Panels inside hidden axes, time above, heads on the left, one colour bar."""
+    """Draw panels inside hidden axes, with times above, heads on the left, one colour bar."""
     axes.set_axis_off()
     rows, columns = picture.matrices.shape[:2]
     wide, high = (0.93 - _GAP * columns) / columns, (1.0 - 0.03 * (rows - 1)) / rows
@@ -85,7 +85,7 @@ def _matrices(
                 panel.set_ylabel(f"head {r + 1}" if rows > 1 else "token $i$")
             if r == rows - 1:
                 panel.set_xlabel("token $j$")
-    # A single row has its bar beside the last panel, as high as it.
+    # The bar of a single row is as high as the last panel.
     place = panel.inset_axes((1.06, 0.0, 0.07, 1.0)) if rows == 1 else None
     bar = axes.figure.colorbar(
         ScalarMappable(norm, colours), cax=place or axes.inset_axes((0.94, 0.08, 0.014, 0.84)),
@@ -111,7 +111,7 @@ def _dress_bar(bar: Any, label: str) -> None:
 
 
 def draw_histogram(picture: HistogramPicture, axes: Axes) -> None:
-    """Histograms beside each other inside hidden axes, time above, on one scale."""
+    """Draw histograms beside each other inside hidden axes, with times above, on one scale."""
     set_title(axes, picture.frame)
     axes.set_axis_off()
     count, top = len(picture.times), 1.05 * float(picture.shares.max())
@@ -133,7 +133,7 @@ def draw_histogram(picture: HistogramPicture, axes: Axes) -> None:
 
 
 def draw_cosines(picture: CosinesPicture, axes: Axes) -> None:
-    """Histogram of cosines over time as colours, the curve of equal angles on it."""
+    """Draw the histogram of cosines over time as colours, and the curve of equal angles."""
     frame = picture.frame
     set_title(axes, frame)
     cosines_on_axes(picture, axes)
@@ -143,7 +143,7 @@ def draw_cosines(picture: CosinesPicture, axes: Axes) -> None:
 
 
 def cosines_on_axes(picture: CosinesPicture, axes: Axes) -> None:
-    """Heat map, curve and colour bar on given axes."""
+    """Draw heat map, curve and colour bar on given axes."""
     norm = LogNorm(_LEAST_SHARE, 1.0)
     shares = np.nan_to_num(np.maximum(picture.shares, _LEAST_SHARE), nan=_LEAST_SHARE)
     mesh = axes.pcolormesh(
@@ -162,13 +162,13 @@ def cosines_on_axes(picture: CosinesPicture, axes: Axes) -> None:
 
 
 def draw_axes(picture: AxesPicture, axes: Axes) -> None:
-    """Paths of tokens on two axes, the time as colour."""
+    """Draw paths of tokens on two axes, with time as colour."""
     set_title(axes, picture.frame)
     paths_on_axes(picture, axes)
 
 
 def paths_on_axes(picture: AxesPicture, axes: Axes) -> None:
-    """Paths, the last place of each token, and the edge of the sphere on given axes."""
+    """Draw paths, the last place of each token, and the edge of the sphere on given axes."""
     prepare_axes(picture, axes)
     add_paths(axes, picture.points, picture.times, picture.frame)
     x, y = picture.points[-1].T
@@ -176,7 +176,7 @@ def paths_on_axes(picture: AxesPicture, axes: Axes) -> None:
 
 
 def prepare_axes(picture: AxesPicture, axes: Axes) -> None:
-    """Limits, names and, of a sphere, the disc into which it is projected."""
+    """Set limits and labels, and draw the unit circle around a projected sphere."""
     axes.set_aspect("equal")
     if picture.on_sphere:
         axes.add_patch(Circle((0.0, 0.0), 1.0, fill=False, color=FAINT, linewidth=0.8))
@@ -197,7 +197,7 @@ def prepare_axes(picture: AxesPicture, axes: Axes) -> None:
 
 
 def add_paths(axes: Axes, points: FloatArray, times: FloatArray, frame: Frame) -> None:
-    """Paths (k, n, 2), pieces coloured by the time at which they end, with a colour bar."""
+    """Draw paths (k, n, 2), each piece in the colour of its end time, and a colour bar."""
     if len(times) < 2:
         return
     later = times[times > 0]
@@ -219,7 +219,7 @@ def add_paths(axes: Axes, points: FloatArray, times: FloatArray, frame: Frame) -
 
 
 def sizes_on_axes(picture: SizesPicture, axes: Axes) -> None:
-    """Lengths of tokens on given axes."""
+    """Draw lengths of tokens on given axes."""
     times, (low, middle, high) = picture.frame.times, picture.lengths.T
     axes.fill_between(times, low, high, color=FAINT, linewidth=0, label="smallest to largest")
     axes.plot(times, middle, color=ORDER, label="median")
@@ -230,7 +230,7 @@ def sizes_on_axes(picture: SizesPicture, axes: Axes) -> None:
 
 
 def draw_vectors_overview(picture: VectorsOverview, figure: Figure) -> None:
-    """Four panels: tokens, cosines, energy and order or lengths, one matrix."""
+    """Draw four panels: tokens, cosines, energy and order or lengths, one matrix."""
     (axes, cosines), (matrix, curves) = panels = figure.subplots(2, 2)
     set_title(axes, picture.frame)
     for panel in panels.flat:

@@ -1,10 +1,10 @@
-"""Kind "velocity": what moves tokens at a few times, over the density.
+"""Kind "velocity": the velocity of tokens at a few times, over the density.
 
     v(x) = sum_h v_h(x),    v_h(x) = P_x V_h int e^{beta x^T B_h y} y mu(dy) / z_h(x)
 
-summed over pairs of places and points of the measure, or nodes of a grid with its masses: sums of
-positive weights, so that v is right also where next to no mass is near. On the circle zeros of v
-are where tokens rest: stable where v goes from + to -.
+The integral is a sum over points of the measure, or over nodes of a grid with its masses. Its
+weights are positive, so v is accurate also far from all mass. On the circle tokens rest at zeros
+of v; a zero is stable if v changes from + to -.
 """
 
 from __future__ import annotations
@@ -45,53 +45,53 @@ from meanfield.problem import Problem
 from meanfield.runs import Run
 
 _ANGLES, _ARROWS = 720, 260
-# Places of the circle where v is asked: no symmetry puts a zero there.
+# Shift of the grid of angles, so that no symmetry puts a zero of v on it.
 _SHIFT = 0.381966
 _PANELS, _MAPS, _PIXELS = 3, 2, 600
-# Pairs of a place and a point that are summed; of more points the series of moments is taken.
+# Most pairs of a place and a point in sums; beyond, v comes from moments.
 _MOST_PAIRS = 20_000_000
-# Speeds below this share of the largest that the values allow are rounding: nothing moves.
+# Smaller speeds are rounding, as a share of the bound from the values of heads.
 _AT_REST = 1e-10
 _HALVINGS = 40
 _FEW_TOKENS = 60
-# Cells of a density; histograms of tokens have about so many in each cell.
+# Cells of a density; histograms of tokens have about _TOKENS_PER_CELL tokens in each cell.
 _CELLS, _FEWEST_CELLS, _TOKENS_PER_CELL = 720, 40, 8
-# Places near the seam and the poles of a map, where arrows would be torn or turned.
+# No arrows beyond this longitude and |z|: the map would tear or turn them.
 _SEAM, _POLE = np.deg2rad(174.0), 0.985
 _STEP = 1e-4
 LONGEST = 0.36
-"""Length of an arrow of the largest speed, on a map whose half width is 2 sqrt(2)."""
+"""Length of the arrow of the largest speed, on a map of half width 2 sqrt(2)."""
 
 
 @dataclass(frozen=True, eq=False)
 class CirclePanel:
-    """Velocity on the circle at a saved time, over the density, or over tokens if few."""
+    """Velocity on the circle at a saved time, over the density, or over a few tokens."""
 
     time: float  # in the unit of the run
-    density: FloatArray  # (cells,): mean density in equal cells from -pi on
-    tokens: FloatArray
+    density: FloatArray  # (cells,): mean density in equal cells from -pi
+    tokens: FloatArray  # angles of a few tokens, else empty
     masses: FloatArray
     angles: FloatArray  # (n,): increasing, within [-pi, pi]
     velocity: FloatArray  # (n,): d theta / dt there, scaled time
-    heads: FloatArray  # (heads, n): what each head adds to it; no rows where there is one alone
-    zeros: FloatArray  # (k,): angles where v changes its sign; none where nothing moves
-    stable: NDArray[np.bool_]  # (k,): whether tokens are drawn there
-    largest_speed: float  # largest |v|, 0 where nothing moves
+    heads: FloatArray  # (heads, n): velocity from each head; no rows for a single head
+    zeros: FloatArray  # (k,): angles where v changes sign; empty at rest
+    stable: NDArray[np.bool_]  # (k,): whether v changes from + to -
+    largest_speed: float  # largest |v|; 0 at rest
 
 
 @dataclass(frozen=True, eq=False)
 class MapPanel:
-    """Velocity on the sphere at a saved time, as arrows (n, 2) on a map of the density."""
+    """Velocity on the sphere at a saved time, as arrows on a map of the density."""
 
     panel: SpherePanel  # the map
-    places: FloatArray
-    arrows: FloatArray
-    largest_speed: float  # largest |v| at the places, scaled time; 0 where nothing moves
+    places: FloatArray  # (n, 2): tails of arrows
+    arrows: FloatArray  # (n, 2)
+    largest_speed: float  # largest |v| at the lattice points, scaled time; 0 at rest
 
 
 @dataclass(frozen=True, eq=False)
 class VelocityPicture:
-    """Velocity at a few saved times; a note tells what else moves the measure."""
+    """Velocity at a few saved times; a note mentions diffusion."""
 
     frame: Frame
     panels: tuple[CirclePanel, ...] | tuple[MapPanel, ...]
@@ -115,7 +115,7 @@ def velocity_picture(run: Run) -> VelocityPicture:
         chosen = chosen_times(run, _PANELS)
         panels = tuple(_circle_panel(run, run.problem_at(int(i)), int(i)) for i in chosen)
         return VelocityPicture(frame(run), panels, (0.0, 1.0), note)
-    # Three are drawn only if they were asked for.
+    # Three maps are drawn only of a run with three saved times, as `times` selects them.
     chosen = chosen_times(run, _PANELS if len(run.time) == _PANELS else _MAPS)
     maps = tuple(_map_panel(run, run.problem_at(int(i)), int(i)) for i in chosen)
     colours = colour_range(np.array([each.panel.values for each in maps]))
@@ -125,7 +125,7 @@ def velocity_picture(run: Run) -> VelocityPicture:
 def velocities(problem: Problem, measure: Density | Measure, places: FloatArray) -> FloatArray:
     """Velocity of each head, (heads, n) or (heads, n, 3), in the field of a measure.
 
-    Fixed fields are the last entry. Kernels of a user's own, and very many points, go by series.
+    External fields are the last entry. The user's own kernels, and too many pairs, use moments.
     """
     if problem.terms:
         seen = (
@@ -158,7 +158,7 @@ def _series(problem: Problem, measure: Density | Measure, places: FloatArray) ->
 
 
 def _points(measure: Density | Measure, degree: int) -> tuple[FloatArray, FloatArray]:
-    """Points and masses of a measure; of a density the nodes of a grid that resolves scores."""
+    """Points and masses of a measure; for a density, of a grid that resolves scores."""
     if isinstance(measure, Measure):
         return measure.points, measure.mass
     space = measure.manifold
@@ -169,7 +169,7 @@ def _points(measure: Density | Measure, degree: int) -> tuple[FloatArray, FloatA
 
 
 def _at_rest(problem: Problem, total: FloatArray) -> bool:
-    """True if nothing moves but by rounding."""
+    """True if the velocity is rounding."""
     heads = problem.matrices
     allowed = 1.0 if heads is None else sum(np.linalg.norm(head.value, 2) for head in heads)
     return bool(np.abs(total).max() <= _AT_REST * allowed)
@@ -211,7 +211,7 @@ def _circle_panel(run: Run, problem: Problem, index: int) -> CirclePanel:
 def _zeros_of(
     problem: Problem, measure: Density | Measure, angles: FloatArray, velocity: FloatArray
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Where v changes its sign, by halving, and whether from + to -."""
+    """Angles where v changes sign, by bisection, and whether it changes from + to -."""
     ahead = velocity > 0.0
     changes = np.flatnonzero(ahead != np.roll(ahead, -1))
     low = angles[changes]
@@ -239,10 +239,10 @@ def _map_panel(run: Run, problem: Problem, index: int) -> MapPanel:
     moved = points + _STEP * total / np.maximum(speed, np.finfo(float).tiny)[:, None]
     moved /= np.sqrt((moved * moved).sum(axis=-1))[:, None]
     along = projection.to_plane(moved) - places
-    # Directions as the map shows them, lengths as they are on the sphere.
+    # Directions are those on the map, lengths those on the sphere.
     along /= np.maximum(np.hypot(*along.T), np.finfo(float).tiny)[:, None]
     arrows = along * (speed / largest)[:, None] if largest else 0.0 * along
-    # None leaves the map.
+    # Arrows that would leave the map are left out.
     within = (((places + LONGEST * arrows) / projection.half_axes) ** 2).sum(axis=1) < 1.0
     places, arrows = places[within], LONGEST * arrows[within]
     bare = isinstance(measure, Measure) and not is_smooth(run, index)
@@ -261,24 +261,24 @@ def _map_panel(run: Run, problem: Problem, index: int) -> MapPanel:
 
 
 def _lattice(count: int) -> FloatArray:
-    """Points of a Fibonacci lattice, (count, 3): each has the same area to itself."""
+    """Points (count, 3) of a Fibonacci lattice, with about equal areas."""
     i = np.arange(count) + 0.5
     turn = np.pi * (1.0 + np.sqrt(5.0)) * i
     return directions(turn, np.arcsin(1.0 - 2.0 * i / count))
 
 
-# From below, as shares of the axes: the velocity, arrows around the circle, the density.
+# Bottom and height of velocity, arrows and density, as shares of the axes.
 _VELOCITY, _ARROW_ROW, _DENSITY = (0.0, 0.54), (0.56, 0.07), (0.66, 0.28)
 _GAP = 0.09
 _ARROW_COUNT, _ARROW_SHARE = 18, 0.85
-# Heads up to which each has a colour and a name.
+# Most heads with colours and names.
 _NAMED = len(DEGREE_COLOURS) - 1
 _ARROW = "#8fe3ff"
-_HEIGHT = 4.0  # of the axes in inches, about
+_HEIGHT = 4.0  # approximate height of the axes in inches
 
 
 def draw_velocity(picture: VelocityPicture, axes: Axes) -> None:
-    """Panels from left to right; stable zeros filled, unstable ones open."""
+    """Draw panels from left to right; stable zeros are filled, unstable ones open."""
     set_title(axes, picture.frame)
     axes.set_axis_off()
     first = picture.panels[0]
@@ -334,7 +334,7 @@ def _density(axes: Axes, panel: CirclePanel, *, label: bool) -> None:
 
 
 def _arrows(axes: Axes, panel: CirclePanel) -> None:
-    """Which way tokens go, as arrows as long as they are fast."""
+    """Draw the velocity as arrows, with lengths proportional to speed."""
     _angles(axes, labels=False)
     axes.set_axis_off()
     axes.set_ylim(-1.0, 1.0)
@@ -354,7 +354,7 @@ def _arrows(axes: Axes, panel: CirclePanel) -> None:
 
 
 def _curves(axes: Axes, panel: CirclePanel, *, names: bool) -> None:
-    """Velocity, what each head adds to it, and zeros."""
+    """Draw the velocity, the velocity from each head, and zeros."""
     axes.axhline(0.0, color=FAINT, linewidth=0.8, zorder=1)
     ends = []
     for number, head in enumerate(panel.heads):
@@ -381,7 +381,7 @@ def _curves(axes: Axes, panel: CirclePanel, *, names: bool) -> None:
 
 
 def _head_colour(number: int) -> str:
-    """Colours of heads, neighbours far apart in hue."""
+    """Colour of a head; neighbours are far apart in hue."""
     return DEGREE_COLOURS[(1, 6, 3, 5, 0, 7, 2, 4)[number % _NAMED]]
 
 
