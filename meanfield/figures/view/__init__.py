@@ -1,13 +1,14 @@
-"""A run as one page for a browser: a file, or an output of a notebook. No request leaves it.
+"""A run as one page for a browser: a file, or an output of a notebook. It makes no requests.
 
-The page holds a header in JSON, and arrays that browsers read:
+The page contains a header in JSON, and arrays:
 
     density    q = round(255 log(f / low) / log(high / low)), one byte, within the colours
     sphere     octahedral coordinates, two integers of 16 bits: to 1e-4 of an angle
     circle     theta / pi, one integer of 16 bits; in other dimensions x / largest |x|, three
 
-Each array has the first frame and the differences from frame to frame, modulo 256 or 65,536, where
-their numbers agree. Points at rest have zeros, which gzip removes.
+Each array has the first frame and then differences from frame to frame, modulo 256 or 65,536. A
+frame with another number of points is stored as it is. Points at rest give zeros, which gzip
+removes.
 
 Z. H. Cigolle et al., "A survey of efficient representations for independent unit vectors", JCGT
 3(2), 2014 (octahedral coordinates).
@@ -44,20 +45,19 @@ from meanfield.store.locks import replace_figure
 SUFFIX = ".html"
 PARTS = ("frames", "scene", "view")
 HEIGHT = 640
-"""Of a view in a notebook, in pixels."""
+"""Height of a view in a notebook, in pixels."""
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A run to be looked at; the last line of a notebook's cell shows it."""
+    """Interactive view of a run; the last line of a notebook's cell shows it."""
 
-    picture: ViewPicture  # what is shown
-    # Where it is from: "file" and "hash" of its results, where they are known.
-    source: dict[str, str]
+    picture: ViewPicture
+    source: dict[str, str]  # origin: "file", and "hash" of the results, if known
 
     @cached_property
     def html(self) -> str:
-        """The page: everything is in it, and it asks no server for anything."""
+        """The page, complete in itself."""
         header, data = self._packed
         parts = {
             "TITLE": escape(header["title"] or header["facts"]),
@@ -77,7 +77,7 @@ class View:
         return place
 
     def widget(self) -> Any:
-        """View as a widget of anywidget, which must be installed; `frame` follows the slider."""
+        """View as a widget; needs anywidget. Its trait `frame` follows the slider."""
         try:
             import anywidget
             import traitlets
@@ -96,7 +96,7 @@ class View:
 
     @cached_property
     def _packed(self) -> tuple[dict[str, Any], bytes]:
-        """Header, and the bytes of its arrays, compressed."""
+        """Header, and the compressed bytes of its arrays."""
         header, data = pack(self.picture, self.source)
         return header | look(self.picture.frame.facts), gzip.compress(data, 9, mtime=0)
 
@@ -106,7 +106,7 @@ class View:
         return f"View({name}, {len(times)} frames from t = {times[0]:g} to {times[-1]:g})"
 
     def _repr_html_(self) -> str:
-        """The page within a page of its own, which reaches nothing of the notebook."""
+        """HTML of an iframe with the page; the sandbox isolates it from the notebook."""
         return (
             f'<iframe title="view of a run" sandbox="allow-scripts" width="100%" height="{HEIGHT}" '
             f'style="border: 0" srcdoc="{escape(self.html)}"></iframe>'
@@ -122,7 +122,7 @@ def view(run: Run, frames: int | None = None, source: Mapping[str, str] | None =
 
 
 def look(facts: Facts) -> dict[str, Any]:
-    """The problem in words, and the colours of figures, 256 of 3 bytes in base64."""
+    """The problem in words, and 256 colours of 3 bytes in base64."""
     colours = colormaps[DENSITY_COLOURS](np.arange(256), bytes=True)[:, :3]
     words = facts_title(facts).replace("\\beta", "\N{GREEK SMALL LETTER BETA}")
     return {
@@ -132,7 +132,7 @@ def look(facts: Facts) -> dict[str, Any]:
 
 
 def module_text() -> str:
-    """The module that draws, as text: its parts one after the other."""
+    """Text of the JavaScript module: its parts in order."""
     return "\n".join(files(__package__).joinpath(f"{part}.js").read_text("utf-8") for part in PARTS)
 
 
@@ -141,12 +141,12 @@ _LARGEST = 32767
 
 
 def pack(picture: ViewPicture, source: Mapping[str, str]) -> tuple[dict[str, Any], bytes]:
-    """Header and bytes of a picture; `source` says where it is from."""
+    """Header and bytes of a picture with its origin `source`."""
     header = header_of(picture, source)
     parts: list[bytes] = []
 
     def put(arrays: Sequence[NDArray[Any]]) -> int:
-        """Append arrays, return where they begin."""
+        """Append arrays, and return their offset."""
         offset = sum(map(len, parts))
         parts.extend(each.tobytes() for each in arrays)
         return offset
@@ -170,7 +170,7 @@ def pack(picture: ViewPicture, source: Mapping[str, str]) -> tuple[dict[str, Any
 
 
 def header_of(picture: ViewPicture, source: Mapping[str, str]) -> dict[str, Any]:
-    """Everything but the frames."""
+    """Header of a picture, without offsets of arrays."""
     status = picture.frame.facts.status
     scale = max((float(np.abs(x).max()) for x in picture.points if x.size), default=1.0)
     return {
@@ -204,7 +204,7 @@ def _shares(shares: FloatArray) -> dict[str, Any]:
 
 
 def quantisation(picture: ViewPicture) -> list[str]:
-    """Rounding in words."""
+    """Precision of the stored arrays, in words."""
     words = []
     if picture.values.size:
         low, high = picture.colours
@@ -215,14 +215,14 @@ def quantisation(picture: ViewPicture) -> list[str]:
 
 
 def quantised(values: FloatArray, colours: Sequence[float]) -> NDArray[np.uint8]:
-    """Bytes on a logarithmic scale between two densities; NaN as what is least."""
+    """Bytes on a logarithmic scale between two densities; NaN becomes the lowest."""
     low, high = colours
     within = np.clip(np.nan_to_num(values), low, high)
     return np.asarray(np.rint(255.0 * np.log(within / low) / np.log(high / low)), dtype=np.uint8)
 
 
 def coded_points(points: FloatArray, shape: str, scale: float) -> NDArray[np.int16]:
-    """Points (n, k) as integers of 16 bits: octahedral of a globe, angles, or coordinates."""
+    """Points (n, k) as integers of 16 bits: octahedral for a globe, else angles or coordinates."""
     if shape != GLOBE:
         unit = np.pi if shape != CLOUD else scale
         return _rounded(points / unit)
@@ -237,7 +237,7 @@ def _rounded(shares: FloatArray) -> NDArray[np.int16]:
 
 
 def differences(frames: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """The first frame, and each less the one before where shapes agree, modulo their range."""
+    """The first frame, then differences modulo the integer range; other shapes stay whole."""
     pairs = zip(frames[:-1], frames[1:], strict=True)
     return [
         *frames[:1],

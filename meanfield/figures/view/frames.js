@@ -1,6 +1,6 @@
-// Frames of a run from the bytes that `view` makes.
+// Frames of a run, from the bytes of `view.pack`.
 
-/** Bytes that gzip has packed. */
+/** Bytes after decompression by gzip. */
 export async function unpacked(bytes) {
   if (typeof DecompressionStream === "undefined") {
     throw new Error("it needs a browser of 2023 or later (DecompressionStream).");
@@ -47,7 +47,7 @@ export function framesOf(header, data) {
   }));
 }
 
-/** Unit vectors, angles, or coordinates, of integers of 16 bits. */
+/** Unit vectors, angles, or coordinates, from integers of 16 bits. */
 export function pointsOf(coded, header) {
   if (header.shape !== "globe") {
     const unit = (header.shape === "cloud" ? header.scale : Math.PI) / 32767;

@@ -1,4 +1,4 @@
-// What is drawn with WebGL 2: densities on a globe or a map, points, the axes of a cloud.
+// Drawing with WebGL 2: densities on a globe or a map, points, the axes of a cloud.
 
 const QUAD = `#version 300 es
 void main() { gl_Position = vec4(vec2(gl_VertexID & 1, gl_VertexID >> 1) * 4.0 - 1.0, 0.0, 1.0); }`;
@@ -76,7 +76,7 @@ void main() {
   if (shape == 3) { colour = vec4(ink, 1.0) * 0.4; return; }
   if (r > 1.0) discard;
   if (shape == 2) { colour = vec4(ink, 1.0) * (0.75 * shade); return; }
-  // Seen on dark and on light colours: white within black.
+  // White within black is visible on dark and on light colours.
   float edge = heavy > 0.0 ? 0.86 : 0.62;
   colour = vec4(vec3(1.0 - smoothstep(edge - 0.15, edge + 0.05, r)), 1.0) * (heavy > 0.0 ? 0.8 : 0.9);
 }`;
@@ -88,7 +88,7 @@ const OUTLINE = Float32Array.from({ length: 360 }, (_, i) => {
   return [Math.cos(turn), Math.sin(turn), 0][i % 3];
 });
 
-/** What draws with WebGL; null where there is none. */
+/** Scene that draws with WebGL; null without WebGL. */
 function sceneOf(canvas, palette) {
   const gl = canvas.getContext("webgl2", { antialias: true, premultipliedAlpha: true, alpha: true });
   if (!gl) return null;
@@ -166,7 +166,7 @@ function sceneOf(canvas, palette) {
       gl.uniform1f(at.of("ratio"), width / Math.max(canvas.clientWidth, 1));
       const hex = parseInt(ink.slice(1), 16);
       gl.uniform3f(at.of("ink"), (hex >> 16) / 255, ((hex >> 8) & 255) / 255, (hex & 255) / 255);
-      /** Draw vertices, of which `masses` are not 0 for atoms. */
+      /** Draw vertices; `masses` are 0 for tokens. */
       const put = (mode, look, points, masses, scale, turned) => {
         gl.uniform1i(at.of("shape"), look);
         gl.uniform1f(at.of("scale"), scale);

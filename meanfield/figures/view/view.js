@@ -1,8 +1,8 @@
-// A run of tokens or densities, to be looked at: a globe or a map, a ring or a ribbon, a cloud; what
-// happened over time beside it, and a slider. `frames.js` and `scene.js` are parts of this module:
-// they stand before it, for a page without a server cannot import.
+// View of a run of tokens or densities: a globe or a map, a ring or a ribbon, a cloud; with curves
+// over time and a slider. `frames.js` and `scene.js` are parts of this module and precede it,
+// because a page without a server cannot import.
 
-// Room around what is drawn against time, in pixels.
+// Margins around plots against time, in pixels.
 const LEFT = 34, RIGHT = 6, TOP = 4, BELOW = 20;
 
 const STYLE = `
@@ -59,7 +59,7 @@ const UNITS = { scaled: "scaled time", paper: "paper time", growth: "growth time
 const FRAMES_A_SECOND = 12;
 const QUARTER = Math.PI / 2;
 
-/** A view within an element. `data` are the bytes of the header's arrays, or null: frames follow. */
+/** A view within an element. `data` are the bytes of the arrays, or null if frames follow. */
 export function createView(element, header, data) {
   const view = new View(element, header, data ? framesOf(header, data) : []);
   view.layout();
@@ -78,7 +78,7 @@ class View {
     this.state = { position: 0, frame: 0, playing: false, shape: plain, turn: header.front[0], tilt: header.front[1],
       points: true, grid: true, logarithmic: header.logarithmic };
     if (header.start && header.start < frames.length) this.state.position = this.state.frame = header.start;
-    // The first picture is the most telling one: playing begins at the beginning.
+    // The view opens at a late frame; playing starts at the first.
     this.opened = true;
     const letters = atob(header.palette);
     this.palette = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
@@ -127,7 +127,7 @@ class View {
     find("h1").textContent = header.title || header.facts || "A run";
     if (header.status) {
       const status = document.createElement("small");
-      // What happened and when; the reason in full is a hint.
+      // The status up to the first colon; the full text is a tooltip.
       status.textContent = ` (${header.status.split(":")[0]})`;
       status.title = header.status;
       find("h1").append(status);
@@ -164,7 +164,7 @@ class View {
           "What happened over time is shown all the same.";
         this.stage.append(instead);
       }
-      // Browsers keep so many contexts, and a machine that slept may lose them all.
+      // Browsers limit the number of contexts, and a machine may lose them when it sleeps.
       this.canvas.addEventListener("webglcontextlost", (event) => {
         event.preventDefault();
         this.scene = null;
@@ -176,7 +176,7 @@ class View {
     }
   }
 
-  /** Names for those who do not see the picture, colours of the scale. */
+  /** Labels for screen readers, and colours of the scale. */
   describe() {
     const { header, state } = this;
     const what = { globe: "density on the sphere, seen from one side", map: "density on an equal-area map of the sphere",
@@ -194,7 +194,7 @@ class View {
       const stops = [0, 51, 102, 153, 204, 255].map((q) => colour(this.palette, q));
       bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
       const [low, high] = header.values.colours.map((each) => Number(each.toPrecision(2)));
-      // Of polar angles the even density is not the uniform one of the sphere.
+      // An even density of polar angles is not the uniform one on the sphere.
       const [name, one] = header.shape === "strip" ? ["density of the angle", "even"] : ["density", "uniform"];
       scale.append(`${name} ${low}`, bar, `${high} (${one}: 1)`);
     }
@@ -258,7 +258,7 @@ class View {
     act();
   }
 
-  /** What times are counted in. */
+  /** Unit of times. */
   unit() { return UNITS[this.header.unit] || this.header.unit; }
 
   /** Move by whole frames. */
@@ -309,7 +309,7 @@ class View {
   /** Call a function whenever another time is shown. */
   onSeek(listener) { this.listeners.push(listener); }
 
-  /** Add a frame of a run that goes on: {time, values, shares, points, masses, curves}. */
+  /** Add a frame of a continuing run: {time, values, shares, points, masses, curves}. */
   append(frame) {
     const atEnd = this.state.position >= this.frames.length - 1.01;
     this.frames.push(frame);
@@ -326,13 +326,13 @@ class View {
     this.request();
   }
 
-  /** Draw once before the next picture of the screen. */
+  /** Draw once before the next repaint. */
   request() {
     if (this.requested) return;
     this.requested = requestAnimationFrame(() => { this.requested = 0; this.draw(); });
   }
 
-  /** Leave nothing behind. */
+  /** Remove the view and its listeners. */
   destroy() {
     this.state.playing = false;
     this.observer.disconnect();
@@ -344,7 +344,7 @@ class View {
 
   glError() { return this.scene ? this.scene.gl.getError() : 0; }
 
-  /** Colour [r, g, b, a] of the picture where a point of the sphere is drawn; null if it is not. */
+  /** Colour [r, g, b, a] at a point of the sphere; null if it is hidden. */
   pixelAt(point) {
     this.draw();
     return this.scene ? this.scene.pixel(point, this.camera()) : null;
@@ -366,7 +366,7 @@ class View {
     return [this.frames[first], this.frames[second], this.state.position - first];
   }
 
-  /** Time that is shown, between frames as the slider is. */
+  /** Time at the slider, between frames. */
   time() {
     const [a, b, share] = this.between();
     if (share <= 0 || a === b) return a.time;
@@ -399,7 +399,7 @@ class View {
     return { at, masses: null };
   }
 
-  /** Fit the canvases to the page, and draw everything anew. */
+  /** Fit the canvases to the page, and redraw everything. */
   layout() {
     this.root.querySelectorAll("canvas").forEach(fit);
     this.plotted = false;
@@ -415,7 +415,7 @@ class View {
       this.plotHistory();
       this.plotCurves();
       this.plotted = true;
-      // Captions have taken their part of the height by now.
+      // Captions have their height by now.
       if (!this.history.hidden && fit(this.history.querySelector("canvas"))) this.plotHistory();
     }
     const { slider, clock } = this;
@@ -468,7 +468,7 @@ class View {
         low - (low - high) * q / 255];
     const angle = (i) => (strip ? Math.PI * i / n : 2 * Math.PI * i / n - Math.PI);
     const ends = strip ? [values[0], values[n - 1]] : Array(2).fill(0.5 * (values[0] + values[n - 1]));
-    // One fill, whose colours follow the angle: seams would show between cells.
+    // One fill with a gradient along the angle, because separate cells would show seams.
     const colours = ring ? context.createConicGradient(Math.PI, width / 2, height / 2)
       : context.createLinearGradient(left, 0, right, 0);
     for (let i = 0; i < n; i++) {
@@ -477,7 +477,7 @@ class View {
     }
     context.fillStyle = colours;
     context.beginPath();
-    // Through the middles of cells: an atom, which is one cell wide, is as high as its density.
+    // Through the middles of cells, so that an atom, one cell wide, has its full height.
     context.lineTo(...place(angle(0), ends[0]));
     for (let i = 0; i < n; i++) context.lineTo(...place(angle(i + 0.5), values[i]));
     context.lineTo(...place(angle(n), ends[1]));
@@ -536,7 +536,7 @@ class View {
     }
   }
 
-  /** What is seen against time: density of the angle, or how alike pairs are. */
+  /** Plot against time: density of the angle, or cosines of pairs. */
   plotHistory() {
     if (this.history.hidden) return;
     const periodic = this.header.shape === "ring";
@@ -546,22 +546,22 @@ class View {
     const size = (rows.find((row) => row) || []).length;
     if (!size) return;
     const gaps = rows.some((row) => !row) ? "; blank: not computed" : "";
-    // Before the picture: the caption takes its part of the height.
+    // Before the plot, because the caption takes part of the height.
     this.history.querySelector("figcaption").textContent = onCircle
       ? `density: ${periodic ? "angle" : "polar angle"} against ${this.unit()}`
       : `cosines of pairs against ${this.unit()}, relative to an even spread${gaps}`;
-    // Of cells in one pixel the highest is seen: atoms are one cell wide.
+    // A pixel shows the highest of its cells, because atoms are one cell wide.
     const high = onCircle ? Math.min(size, canvas.height) : size;
     const image = context.createImageData(canvas.width, high);
     for (let x = 0; x < canvas.width; x++) {
       const nearest = Math.round(this.positionAt((x + 0.5) / canvas.width)), row = rows[nearest];
       if (!row) continue;
-      // Angles go on at the other end; cosines do not.
+      // Angles are periodic; cosines are not.
       const wide = onCircle && this.frames[nearest].masses ? 1 : 0;
       for (let y = 0; y < high; y++) {
         const from = Math.floor(((y - wide) * size) / high), to = Math.ceil(((y + 1 + wide) * size) / high);
         let q = 0;
-        // Beyond the last cell the first one follows on the circle alone.
+        // On the circle the first cell follows the last one.
         for (let k = from; k < to; k++) q = Math.max(q, row[periodic ? (k + size) % size : k] || 0);
         const at = 4 * (x + canvas.width * (high - 1 - y));
         for (let c = 0; c < 3; c++) image.data[at + c] = this.palette[3 * q + c];
@@ -594,7 +594,7 @@ class View {
     const top = all.length ? Math.max(...all) : 1, bottom = Math.min(0, ...all);
     const highest = top <= 1 && top > 0.3 && bottom === 0 ? 1 : top || 1;
     const paintOf = (name) => (name === "clusters" ? colours[2] : colours[others.indexOf(name) % 3]);
-    // Before the curves: the caption takes its part of the height.
+    // Before the curves, because the caption takes part of the height.
     caption.replaceChildren(...names.map((name) => {
       const entry = document.createElement("span"), mark = document.createElement("i");
       mark.style.background = `var(${paintOf(name)})`;
@@ -634,7 +634,7 @@ class View {
     return TOP + (figure.querySelector(".plot").clientHeight - TOP - BELOW) * (1 - share);
   }
 
-  /** Axes around a plot, what is in it, and the cursor. */
+  /** Axes around a plot, its content, and the cursor. */
   frameOf(figure, names, content) {
     const width = Math.max(this.across(figure, 1) - LEFT, 0), low = this.up(figure, 0);
     const levels = names.map((name, i) => {
@@ -661,7 +661,7 @@ class View {
   }
 }
 
-/** Give a canvas as many pixels as it takes; true if they are others than before. */
+/** Give a canvas the pixels that it needs; true if the size changed. */
 function fit(canvas) {
   const ratio = Math.min(window.devicePixelRatio || 1, 2);
   const pixels = (length) => Math.max(1, Math.round(length * ratio));
@@ -679,7 +679,7 @@ function axisOf(frames, times, logarithmic) {
   if (logarithmic) {
     const least = first > 0 ? first : Math.min(...all.concat(times).filter((t) => t > 0));
     const high = Math.log10(last);
-    // Of one time after 0: that time at the right.
+    // With a single time after 0, it is at the right.
     const low = least < last ? Math.log10(least) : high - 1, span = high - low;
     const every = Math.max(1, Math.ceil(span / 6));
     const ticks = [];
