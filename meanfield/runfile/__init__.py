@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        # A run in memory writes a document, and reads none.
+        # Loaded at first use: a run in memory only writes a document.
         return getattr(import_module(f"{__name__}.config"), name)

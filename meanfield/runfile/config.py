@@ -1,4 +1,4 @@
-"""The run file as a whole: sections, overrides, and what becomes of them."""
+"""The run file as a whole: its sections, overrides, and the `Config` that they make."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ from meanfield.studies.ensemble import CARRIERS, EnsembleOptions
 from meanfield.terms.flows import USUAL_NORMALIZATION, normalization_of
 from meanfield.terms.frequencies import GivenFrequencies
 
-# From here on states are not kept unasked.
+# Runs of more tokens keep only their last state by default.
 _MANY_TOKENS = 1_000_000
 
 
@@ -117,7 +117,7 @@ ALL_KEYS: dict[str, set[str]] = {
     "initial": {"name", *PROFILE_KEYS}.union(*(keys_of(law) for law in INITIAL.values())),
     **dict.fromkeys((*HEADS, "stages"), set()),
 }
-"""Sections -> keys; lists of heads and [[stages]], which are many, are not set one by one."""
+"""Sections -> keys; none for [[heads]] and [[stages]], which are set as a whole."""
 
 ENSEMBLE_TIME = {"end": 1.0}
 """[time] of an ensemble that gives none: it is not used."""
@@ -143,7 +143,7 @@ class Config:
     tables: dict[str, Any] = field(default_factory=dict)
     # Section -> keys that cannot act on this run; the file has none of them.
     idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # References to Python for which something plain stands in all of the above.
+    # References to Python that is not executed; plain values replace it in the fields above.
     unexecuted: tuple[str, ...] = ()
 
     @property
@@ -162,7 +162,7 @@ def with_defaults(tables: dict[str, Any]) -> dict[str, Any]:
     """
     initial = tables.get("initial", {"name": "uniform"})
     name = initial.get("name", USUAL_LAW)
-    # Laws of other kinds, from Python, have no keys of which defaults are known.
+    # Other laws, from Python, have no keys with defaults.
     keys = keys_of(INITIAL[name]) if name in INITIAL else {}
     sections = SECTION_KEYS | {"initial": {"name": Key(line, name), **keys}}
     sections |= {section: PART_KEYS[section] for section in PART_KEYS.keys() & tables.keys()}
@@ -191,9 +191,8 @@ def load_config(
 ) -> Config:
     """Read, override and validate a run file.
 
-    - overrides: "section.key=value": see `meanfield.runfile.document`.
-    - output: wins over [output] path; relative to the working directory, while paths inside a run
-      file are relative to that file.
+    - overrides: "section.key=value", see `meanfield.runfile.document`.
+    - output: wins over [output] path; relative to the working directory, not to the run file.
     - study: "compare" or "ensemble" for a study; an ensemble needs no [time].
     - sections: section -> keys that win over the file's; a named law replaces the file's.
     - code: Python that may be executed, see `meanfield.runfile.python_file.Permission`. Under
@@ -202,7 +201,7 @@ def load_config(
     source = Path(path)
     tables = _current(read_document(source), f"{source}: ")
     override(tables, overrides, ALL_KEYS)
-    # Sections that were set as a whole.
+    # Again, for sections that --set gives as a whole.
     tables = _current(tables, "--set ")
     for name, keys in (sections or {}).items():
         whole = name == "initial" and "name" in keys
@@ -210,11 +209,11 @@ def load_config(
         for key in RIVALS.keys() & keys.keys():
             section_keys.pop(RIVALS[key], None)
         tables[name] = section_keys | _current({name: dict(keys)}, "")[name]
-    # What is stored says it, whatever later versions take for granted.
+    # Stored documents name the normalization, because its default may change.
     tables = with_normalization(tables, USUAL_NORMALIZATION)
     if study == "ensemble":
         tables.setdefault("time", dict(ENSEMBLE_TIME))
-    # Values at the edge of the range of doubles overflow on the way to their error.
+    # Values near the largest double overflow before they are refused.
     folder, output_path = Folder(source.parent, code), None if output is None else Path(output)
     with np.errstate(all="ignore"):
         if code != "later":
@@ -227,7 +226,7 @@ def load_config(
 
 
 def _current(tables: dict[str, Any], where: str | None) -> dict[str, Any]:
-    """Document with keys by their names of today; `where` as of `renamed`."""
+    """Document with the current names of keys; `where` as in `renamed`."""
 
     def section(name: str, table: Any) -> Any:
         if name not in SECTION_KEYS or not isinstance(table, dict):
@@ -257,12 +256,12 @@ def _config(
             section = f"{where}: {section}"
             raise ConfigError(f"{section} is not a known section. {list_names(name, ALL_KEYS)}")
     for name in ("problem", "time"):
-        # Layers know their end.
+        # [layers] have an end.
         if name not in tables and (name == "problem" or "layers" not in tables):
             raise ConfigError(f"{where}: [{name}] is missing.")
     top = {name: value for name, value in tables.items() if name == "title"}
     title = read_table(f"{where}:", top, {"title": Key(line, "")})["title"]
-    # Every key of every section first, then what takes time.
+    # Check every key of every section before anything that takes time.
     values = {
         name: read_table(f"{where}: [{name}]", tables.get(name, {}), keys)
         for name, keys in SECTION_KEYS.items()
@@ -333,9 +332,9 @@ def _input_files(folder: Path, tables: dict[str, Any]) -> list[Path]:
 
 
 def _check_representation(problem: Problem, options: Options) -> None:
-    """Build what the run starts from, small: errors then come before anything is computed."""
+    """Build a small start of the run, so that its errors come before any computation."""
     if options.tokens is not None and options.name == "particles":
-        # Many tokens would take their time, and memory.
+        # Two tokens are enough: many would take time and memory.
         if isinstance(problem.frequencies, GivenFrequencies):
             return _check_required(problem, problem.frequencies, options.tokens)
         options = replace(options, tokens=min(options.tokens, 2))
@@ -343,7 +342,7 @@ def _check_representation(problem: Problem, options: Options) -> None:
 
 
 def _check_required(problem: Problem, law: GivenFrequencies, tokens: int) -> None:
-    """Check tokens with frequencies that are given one by one, as many as there are."""
+    """Refuse given frequencies that are more or fewer than the tokens."""
     if isinstance(problem.initial_measure(), Density) and len(law.values) != tokens:
         raise ValueError(
             f"{len(law.values)} frequencies are given to {tokens} tokens: give one for each."
@@ -373,14 +372,12 @@ def check_continues(
     path: Path,
     free: Mapping[str, tuple[str, ...] | None],
 ) -> None:
-    """Refuse to continue a result of another run file.
+    """Refuse to continue a result of another run file; omitted keys have their defaults.
 
-    - tables, idle: what is asked for now, as the document of a run file, and its keys that cannot
-      act.
-    - stored: attributes of the result, which hold the run file that it was made from.
+    - tables, idle: document of the run file, and its keys that cannot act.
+    - stored: attributes of the result, with the run file that it was made from.
     - free: section -> keys that may differ; None frees the whole section. The title is free, and so
-      are keys that cannot act, which older run files may have. Keys that were left out have their
-      defaults.
+      are keys that cannot act, which older run files may have.
     """
     try:
         before = with_defaults(_current(stored_document(stored), None))

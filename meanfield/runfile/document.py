@@ -3,11 +3,10 @@
     section.key=value     a key
     section.key=          no such key: its default
     section={key = 1}     a section as a whole
-
     heads=[{key = 1}]     all sections [[heads]]
 
-Values are TOML; other text is a string. Another law than the file's removes the keys of the
-file's law. `normalization` replaces the file's `normalized`, `until` its `end`.
+Values are TOML; other text is a string. A new law removes the keys of the file's law.
+`normalization` replaces the file's `normalized`, `until` its `end`.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from meanfield.errors import list_names, nearest
 from meanfield.renamed import renamed
 from meanfield.runfile.keys import ConfigError, format_value
 
-# A run file is written by hand; whole clouds of tokens belong into .npy files. Parsing takes a
-# second a MiB.
+# Parsing takes a second a MiB; larger arrays belong into .npy files.
 _LARGEST_FILE = 2**22
 # The parser's time grows with the square of the parts of a dotted key; ours have two.
 _MOST_PARTS = 32
@@ -64,10 +62,7 @@ def read_document(source: Path) -> dict[str, Any]:
 
 
 def stored_document(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Run file that a result was made from, with its normalization.
-
-    Results made before softmax was the default hold no key where their flow was "none"; later ones
-    always hold it.
+    """Run file that a result was made from; old ones lack the normalization "none", their default.
 
     >>> stored_document({"config": "problem = {beta = 4.0}", "normalization": "none"})
     {'problem': {'beta': 4.0, 'normalization': 'none'}}
@@ -77,7 +72,7 @@ def stored_document(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_normalization(tables: dict[str, Any], usual: str) -> dict[str, Any]:
-    """Document whose section [problem] holds a normalization: `usual` where it had none."""
+    """Document whose section [problem] has a normalization: `usual` if it had none."""
     problem = tables.get("problem")
     if not isinstance(problem, dict) or {"normalization", "normalized"} & problem.keys():
         return tables
@@ -85,7 +80,7 @@ def with_normalization(tables: dict[str, Any], usual: str) -> dict[str, Any]:
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """Document of a text."""
+    """Document of a TOML text."""
     if _DOTTED.search(_STRING_OR_COMMENT.sub("s", text)) is not None:
         raise ValueError(f"it holds a key of more than {_MOST_PARTS} parts")
     try:
@@ -103,7 +98,7 @@ RIVALS = {
     "end": "until",
     "until": "end",
 }
-"""Keys of a section that say the same: the one that is given later leaves none of the other."""
+"""Key -> a key of the same section with the same meaning, which it replaces."""
 
 
 def override(
@@ -111,7 +106,7 @@ def override(
 ) -> None:
     """Apply some "section.key=value" to a document, in place.
 
-    sections: sections of run files -> keys that they may have; none of lists of sections.
+    sections: section -> keys that it may have; none for lists of sections.
 
     >>> tables = {"time": {"end": 1.0, "save": 3}}
     >>> sections = {"time": ["end", "save"], "output": ["path"]}
@@ -171,7 +166,7 @@ def named(
 
 
 def homes(key: str, sections: Mapping[str, Collection[str]]) -> str:
-    """Question that names the sections that have a key, or the key that was meant.
+    """Question that names the sections with this key, or with the most similar one.
 
     >>> homes("ende", {"time": ["end", "save"], "output": ["path"]})
     'Did you mean time.end?'
@@ -196,14 +191,14 @@ def _set(tables: dict[str, Any], section: str, key: str | None, value: Any, argu
 
 
 def value_of(text: str) -> Any:
-    """Value of TOML, or the text itself; None of nothing."""
+    """Value of a TOML text, or the text itself; None for an empty text."""
     if not text.strip():
         return None
     try:
         document = parsed(f"value = {text}")
     except ValueError:
         return text
-    # "1 <newline> other = 2" would be two keys: no value, a string.
+    # "1 <newline> other = 2" would be two keys, so it is a string.
     return document["value"] if len(document) == 1 else text
 
 

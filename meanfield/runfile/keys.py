@@ -1,8 +1,8 @@
 """Keys of a run file: a section is a function or a dataclass, its parameters are the keys.
 
-The type of a parameter tells what a value must be, its kind: float a number, tuple[int, ...] a list
-of integers, Literal one of a few strings, `Annotated[..., kind]` that kind. What a key means stands
-in keys.toml beside this file. `schema` makes the tables of the docs and the JSON schema of both.
+The type of a parameter gives the kind of its values: float a number, tuple[int, ...] a list of
+integers, Literal one of a few strings, `Annotated[..., kind]` that kind. keys.toml explains the
+keys. `schema` makes the tables of the docs and the JSON schema from both.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _MOST_ITEMS = 20
 class Kind:
     """Kind of a value.
 
-    `take` returns the value as the program uses it, or raises TypeError with what it wants;
-    `schema` describes the values to an editor.
+    `take` returns the value as the program uses it, or raises TypeError with the expected kind;
+    `schema` is the JSON schema of the values.
     """
 
     take: Callable[[Any], Any]
@@ -46,12 +46,12 @@ class Kind:
 
 
 def kind(**schema: Any) -> Callable[[Callable[[Any], Any]], Kind]:
-    """Make a kind of a function, as a decorator."""
+    """Decorator that makes a `Kind` from its `take`."""
     return lambda take: Kind(take, schema)
 
 
 class ConfigError(ValueError):
-    """A mistake in a run file, as one line: file, section, key, what is allowed."""
+    """Error in a run file, in one line: file, section, key and allowed values."""
 
     def __init__(self, message: str) -> None:
         super().__init__(one_line(message))
@@ -59,7 +59,7 @@ class ConfigError(ValueError):
 
 @contextmanager
 def located(where: str) -> Iterator[None]:
-    """Turn an error of a constructor into one that says where it arose."""
+    """Turn errors of constructors in the block into `ConfigError` that begins with `where`."""
     try:
         yield
     except ConfigError:
@@ -80,7 +80,7 @@ class Key:
 def keys_of(section: Callable[..., Any], **kinds: Kind) -> dict[str, Key]:
     """Keys of a section: its parameters, but for those before a slash.
 
-    `kinds` holds what types alone do not say.
+    `kinds` replaces kinds that the types alone do not determine.
 
     >>> def times(problem, /, end: float, save: int | None = 61): ...
     >>> read_table("run.toml: [time]", {"end": 2}, keys_of(times))
@@ -107,7 +107,7 @@ def _kind_of(hint: Any) -> Kind:
 
 
 def table_schema(keys: Mapping[str, Key], texts: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """JSON schema of a table with these keys; texts: key -> what it means.
+    """JSON schema of a table with these keys; texts: key -> its meaning.
 
     >>> table_schema({"end": Key(number)}, {"end": "End time"})
     {'type': 'object', 'properties': {'end': {'type': 'number', 'description': 'End time'}}, \
@@ -127,7 +127,7 @@ def table_schema(keys: Mapping[str, Key], texts: Mapping[str, str] | None = None
 
 
 def _default(value: Any) -> Any:
-    """As a run file would say it."""
+    """Default as a run file would give it."""
     if value is Parameter.empty:
         return REQUIRED
     return list(value) if isinstance(value, tuple) else value
@@ -267,7 +267,7 @@ def list_of(item_kind: Kind, *, least: int = 0) -> Kind:
 
 
 def either(*kinds: Kind) -> Kind:
-    """Value of the first kind that takes it."""
+    """Value of the first kind that accepts it."""
 
     @kind(anyOf=[each.schema for each in kinds])
     def first(value: Any) -> Any:

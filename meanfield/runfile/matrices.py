@@ -76,12 +76,12 @@ def vector(value: Any) -> Any:
 
 
 _AXES: dict[Kind, int] = {matrix: 2, vector: 1}
-"""Kinds of what may lie in a file -> the most axes that it has there."""
+"""Kinds whose values may be in a file -> the largest number of axes."""
 
 
 @dataclass(frozen=True)
 class Stack:
-    """Matrices of a file, one a layer."""
+    """Matrices of a file, one for each layer."""
 
     label: str  # key that names the file
     layers: list[Any]  # matrices as lists
@@ -95,7 +95,7 @@ def _entry(value: Any) -> Any:
 
 
 def _file_and_name(reference: str) -> tuple[str, str | None]:
-    """File and name of an array in "file.npy" or "file.npz:name"; no name of another string."""
+    """File and array in "file.npz:name"; for other strings "" (an .npz file) or None."""
     path, colon, name = reference.rpartition(":")
     if colon and path.endswith(".npz"):
         return path, name
@@ -104,18 +104,15 @@ def _file_and_name(reference: str) -> tuple[str, str | None]:
 
 @dataclass
 class MatrixFiles:
-    """Files of matrices beside a run file, as far as they were read."""
+    """Files of matrices beside a run file, and limits on their contents."""
 
     folder: Path | None  # where the files are; None reads none
     stacked: bool = False  # whether a file may hold one matrix for each layer
     read: list[Path] = field(default_factory=list)  # files that were read
-    left: int = _MOST_NUMBERS  # how many numbers more they may hold
+    left: int = _MOST_NUMBERS  # numbers that further files may hold
 
     def written_out(self, label: str, table: Any, keys: Mapping[str, Key]) -> dict[str, Any]:
-        """A table with the matrices themselves in the place of their files, checked by its keys.
-
-        Those of a file with one for each layer are a `Stack`.
-        """
+        """A table, checked by its keys, with matrices (or a `Stack`) in place of their files."""
         read_table(label, table, dict(keys))
         return {
             name: self._from_file(f"{label} {name}", value, _AXES[keys[name].kind])
@@ -153,7 +150,7 @@ MATRICES = ("query", "key", "value", "score")
 
 HEAD_KEYS = keys_of(Head, weight=matrix, **dict.fromkeys(MATRICES, matrix))
 """Keys of a section [[heads]]."""
-# Kernels have keys of their own in [problem].
+# Kernels have their own keys in [problem].
 del HEAD_KEYS["weight"]
 
 
@@ -165,7 +162,7 @@ def attention_of(
     beta: float | None,
     **options: Any,
 ) -> Attention:
-    """Attention of tokens in R^d, of heads that `read_heads` gave, its matrices checked.
+    """Attention of tokens in R^d with heads from `read_heads`, its matrices checked.
 
     >>> attention_of("[[heads]]", [{"value": [1, -1]}], 2, "softmax", 4.0)
     Attention([Head(value=(1.0, -1.0))], beta=4.0)
@@ -193,7 +190,7 @@ def attention_of(
 
 
 def read_heads(label: str, heads: Any, files: MatrixFiles) -> list[dict[str, Any]]:
-    """Sections [[heads]] of a document, checked key by key, what lies in files written out."""
+    """Sections [[heads]] of a document, checked key by key, with matrices in place of files."""
     if isinstance(heads, dict):
         name = label[label.index("[[") :]
         raise ConfigError(
@@ -231,7 +228,7 @@ def same_heads(heads: Any, beta: Any) -> list[dict[str, Any]]:
 
 
 def first_difference(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> str | None:
-    """First "[[heads]] 2 value" in which two of them differ."""
+    """First key in which two lists of heads differ, as "[[heads]] 2 value"."""
     if len(old) != len(new):
         return "the number of [[heads]]"
     for index, (before, after) in enumerate(zip(old, new, strict=True), 1):
@@ -255,7 +252,7 @@ def mask_name(value: Any) -> Any:
 def mask_of_keys(
     section: str, mask: Any, window: float | None, shared: float, causal: bool
 ) -> Masking:
-    """Mask of an attention that the keys of a problem say."""
+    """Mask of an attention, by the keys of [problem]."""
     if (mask == "window") != (window is not None):
         raise ConfigError(f'{section} window belongs to mask = "window": give both or neither.')
     if shared and mask != "window":
@@ -272,7 +269,7 @@ def mask_of_keys(
 
 
 def written_mask(mask: MaskName | Mask) -> dict[str, Any]:
-    """Keys of a mask. Functions of Python's own have a name alone, which no run file reads."""
+    """Keys of a mask. A function in Python has a name only, which no run file can read."""
     if isinstance(mask, Window):
         keys = {"mask": "window", "window": mask.width, "globals": mask.globals}
         return {name: value for name, value in keys.items() if value} | _causal(mask.causal)
@@ -325,5 +322,5 @@ def written_frequencies(law: Frequencies) -> dict[str, Any]:
         for name, kind in FREQUENCIES.items():
             if type(law) is kind:
                 return {"law": name, "width": law.width, "centre": law.centre}
-    # A user's own law is written, and not read again.
+    # A user's own law has a text only, which no run file can read.
     return {"law": repr(law)}

@@ -1,4 +1,4 @@
-"""Section [output]: where the run file goes, and what it holds."""
+"""Section [output]: the place of the results, and their contents."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from meanfield.runfile.python_file import Folder, file_function
 from meanfield.store.locks import holds_results
 
 SUFFIXES = (".h5", ".hdf5")
-"""What names of results end in."""
+"""Endings of files of results."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """Section [output]: the file, its observables, which states ("all", "last", "none")."""
+    """Section [output]: the file, its observables and its states ("all", "last", "none")."""
 
     path: Path
     observables: tuple[str | Observable, ...]
@@ -29,7 +29,7 @@ class Output:
 
 @kind(anyOf=[one_of(*OBSERVABLES).schema, {"type": "string", "pattern": ":"}])
 def _observable(value: Any) -> str:
-    """Name of one of ours, or "file.py:function" of the user's own."""
+    """Name of an observable of the package, or "file.py:function"."""
     own = isinstance(value, str) and ":" in value
     name: str = string(value) if own else one_of(*OBSERVABLES)(value)
     return name
@@ -48,9 +48,9 @@ def output_of(
     observables: Annotated[tuple[str, ...] | None, list_of(_observable)] = None,
     state: Annotated[str | None, one_of("all", "last", "none")] = None,
 ) -> Output:
-    """Section [output] of the run file `source`; the path `given` on the command line wins.
+    """Section [output] of the run file `source`; the path `target` of the command line wins.
 
-    `usual_state` and `usual` observables stand for those that it does not name.
+    `usual_state` and `usual` are the default state and observables.
     """
     if target is not None:
         chosen, named = target, f"-o {target}"
@@ -80,7 +80,7 @@ def _observables(
 
 
 def check_path(named: str, path: Path, inputs: Sequence[Path]) -> None:
-    """Check where an output goes, as far as that is possible without writing.
+    """Check the place of an output, as far as that is possible without writing.
 
     inputs: files that the run reads: none may be the output.
     """
@@ -94,8 +94,8 @@ def check_path(named: str, path: Path, inputs: Sequence[Path]) -> None:
 
 
 def _obstacle(path: Path, inputs: Sequence[Path]) -> str | None:
-    """Why a file cannot be written there, None if it can as far as one sees."""
-    # Not by pathlib, which makes of a link to itself one thing in Python 3.12 and another in 3.13.
+    """Reason why a file cannot be written there; None if no reason is known."""
+    # Not pathlib: Python 3.12 and 3.13 treat a link to itself differently.
     try:
         mode = os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -111,7 +111,7 @@ def _obstacle(path: Path, inputs: Sequence[Path]) -> str | None:
         return "is not a regular file"
     if mode is not None and any(path.samefile(file) for file in inputs if file.exists()):
         return "is read by this run: choose another file"
-    # Results that older versions wrote elsewhere go on.
+    # Results of older versions may have other endings.
     if path.suffix.lower() not in SUFFIXES and (mode is None or not holds_results(path)):
         return (
             f"must end in {' or '.join(SUFFIXES)}: results are HDF5 files, of which `meanfield "

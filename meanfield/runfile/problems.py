@@ -59,18 +59,17 @@ _REPLACED = {
     "normalized": ("normalization",),
     "mask": ("alibi_rate", "window", "globals", "causal"),
 }
-"""Keys that a stage does not inherit if it gives another: what belongs to that one."""
+"""Key of a stage -> keys that it then does not inherit, because they belong to the old value."""
 
 
 def without_files(
     where: str, folder: Path | None, tables: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[Path]]:
-    """Document with matrices in the place of the files that hold them, and those files.
+    """Document with matrices in place of the files that hold them, and the list of these files.
 
-    What was run stays known when the files are gone. Files that hold one matrix for each layer make
-    each layer a stage.
+    So a result needs no other files. Files with one matrix for each layer make each layer a stage.
 
-    folder: where files of matrices are; None reads none.
+    folder: place of the files of matrices; None reads none.
     """
     files = MatrixFiles(folder, _is_layered(where, tables))
     whole = _without_files(where, tables, files)
@@ -202,7 +201,7 @@ def staged_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Pro
 
 
 def _in_stage(tables: Mapping[str, Any], stage: Mapping[str, Any]) -> dict[str, Any]:
-    """Document as a stage makes it."""
+    """Document with the keys of a stage in place of those of the file."""
     left = {key for name in stage for key in _REPLACED.get(name, ())}
     inherited = {key: value for key, value in tables["problem"].items() if key not in left}
     own = {key: value for key, value in stage.items() if key in PROBLEM_KEYS}

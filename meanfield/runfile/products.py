@@ -28,10 +28,10 @@ MOST_MEMBERS = 100_000
 """Largest number of members of a product: each is a file."""
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-# What begins like a range is one, or a slip.
+# Text that begins like a range is a range, or an error.
 _RANGE = re.compile(rf"\s*{_NUMBER}\s*:.*")
 _PARTS = re.compile(rf"({_NUMBER}):({_NUMBER}):(\d+)(:log)?")
-# Digits in which ratios are taken, and those that decide whether a number is whole.
+# Digits of ratios, and digits that decide whether a number is whole.
 _DIGITS, _KEPT = 60, 40
 # Exponents beyond those of doubles would be written out, or be infinite.
 _LARGEST_EXPONENT = 307
@@ -44,8 +44,8 @@ def parameters_of(
 ) -> tuple[Parameter, ...]:
     """Parameters of some "section.key=values".
 
-    sections: sections of run files -> keys that they may have.
-    fixed: what --set was given: none of these keys may be among them.
+    sections: section -> keys that it may have.
+    fixed: arguments of --set, whose keys are refused here.
 
     >>> found = parameters_of(["time.end=0.1:0.5:5", "time.unit=paper,growth"],
     ...     {"time": ["end", "unit"]})
@@ -75,12 +75,12 @@ def parameters_of(
 
 
 def checked_values(said: str, values: Sequence[Any]) -> tuple[Any, ...]:
-    """Values of one parameter, if there are any and none is there twice."""
+    """Values of one parameter: at least one, and all distinct."""
     if not values:
         raise ConfigError(f"{said} has no values: give LO:HI:COUNT, or A,B,C.")
     met: set[Any] = set()
     for i, value in enumerate(values):
-        # Lists and tables are few, written one by one.
+        # Lists and tables cannot be hashed, but they are few.
         plain = isinstance(value, str | int | float)
         if value in met if plain else value in values[:i]:
             raise ConfigError(f"{said} has {toml_value(value)} twice.")
@@ -139,12 +139,12 @@ def _toml_key(name: Any) -> str:
 
 
 def _plain_name(argument: str) -> str:
-    """The key that an argument names, without spaces."""
+    """Key that an argument names, without spaces."""
     return ".".join(part.strip() for part in argument.partition("=")[0].split("."))
 
 
 def _split(text: str, said: str) -> Iterable[list[Any]]:
-    """Values of each part between commas that stand in no bracket and no string."""
+    """Values of each part between commas outside brackets and strings."""
     for part in _parts(text):
         if not part.strip():
             raise ConfigError(f"{said} lacks a value: give LO:HI:COUNT, or A,B,C.")
@@ -171,7 +171,7 @@ def _parts(text: str) -> Iterable[str]:
 def numbers_of(text: str, said: str) -> list[int | float]:
     """Numbers of a range LO:HI:COUNT, or LO:HI:COUNT:log.
 
-    Whole numbers are integers where both ends are written so.
+    Whole numbers are integers if both ends are written as integers.
 
     >>> numbers_of("1:3:5", ""), numbers_of("0.01:1:3:log", ""), numbers_of("1:1000:4:log", "")
     ([1, 1.5, 2, 2.5, 3], [0.01, 0.1, 1.0], [1, 10, 100, 1000])

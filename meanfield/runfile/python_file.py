@@ -1,10 +1,9 @@
 """Files that run files name: a user's own functions in Python, and arrays in .npy and .npz files.
 
-A file of Python is announced, executed, and guarded: this is the only way to a user's own kernels,
-laws and observables. A run file may come from somebody else, and its Python has all rights of its
-reader. So a line names the file before it is executed. It must lie in the folder of the run file,
-unless the user permits others. `check` executes nothing without permission. The result is a
-function of the right kind or one line with the error. Of arrays nothing is unpickled.
+A run file may come from somebody else, and its Python has all rights of the user. So a line names a
+Python file before it is executed. The file must lie in the folder of the run file, unless the user
+permits others. `check` executes nothing without permission. The result is a function of the right
+kind, or an error in one line. Arrays are never unpickled.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ from meanfield.problem import Problem
 from meanfield.runfile.keys import HEADS, ConfigError, format_value, located, shortened
 from meanfield.terms.own import takes_label
 
-# What everything else computes with: code that replaces a function in them breaks the run.
+# Modules that all computations use: code that replaces a function in them breaks the run.
 _SHARED = (np, math, builtins)
 
 
 Permission = Literal["never", "later", "inside", "anywhere"]
-"""Whose Python may be executed: nobody's; nobody's now, and what needs it is not looked at; that in
-the folder of the run file; anybody's."""
+"""Python that may be executed: none; none for now, plain values replace it; that in the folder of
+the run file; all."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """The folder of a run file, and whose Python may be executed for it."""
+    """The folder of a run file, and the Python that may be executed for it."""
 
     path: Path  # paths inside the run file are relative to it
     code: Permission = "inside"  # A `Permission`
@@ -62,12 +61,12 @@ _Reference = TypeVar("_Reference", bound="FileFunction")
 
 @cache
 def _tell(path: Path, place: Path, content: bytes) -> None:
-    """Say once what is executed: members of a sweep name the same file again and again."""
+    """Announce a file once: members of a sweep name the same file again and again."""
     print(one_line(f"meanfield: executing the Python of {path}"), file=sys.stderr, flush=True)
 
 
 def file_function(label: str, folder: Folder, reference: str) -> FileFunction:
-    """Function `name` of a Python file, given as "file.py:name", once the file was executed."""
+    """Execute a Python file and return its function; the reference is "file.py:name"."""
     path, name = permitted_file(label, folder, reference)
     function = _announced(FileFunction, label, path, name)
     if not callable(_loaded(function)):
@@ -81,7 +80,7 @@ def is_function(value: Any) -> bool:
 
 
 def functions_of(section: str, folder: Folder, table: Mapping[str, Any]) -> dict[str, Any]:
-    """A table with the functions themselves in the place of their names."""
+    """A table with functions in place of their names."""
     return {
         key: file_function(f"{section} {key} = {value!r}", folder, value)
         if is_function(value)
@@ -91,7 +90,7 @@ def functions_of(section: str, folder: Folder, table: Mapping[str, Any]) -> dict
 
 
 def file_term(label: str, folder: Folder, reference: str) -> FileTerm:
-    """Term `name` of a Python file, as `file_function`."""
+    """Term of a Python file, as in `file_function`."""
     term = _announced(FileTerm, label, *permitted_file(label, folder, reference))
     if not callable(getattr(_term(term), "field", None)):
         raise ConfigError(f"{label} has no method field.")
@@ -99,7 +98,7 @@ def file_term(label: str, folder: Folder, reference: str) -> FileTerm:
 
 
 def file_stop(label: str, folder: Folder, reference: str) -> FileStop:
-    """Stop rule `name` of a Python file, as `file_function`."""
+    """Stop rule of a Python file, as in `file_function`."""
     rule = _announced(FileStop, label, *permitted_file(label, folder, reference))
     with located(label):
         check_arguments("stop", _loaded(rule))
@@ -114,14 +113,14 @@ def _announced(kind: type[_Reference], label: str, path: Path, name: str) -> _Re
 
 
 def permitted_file(label: str, folder: Folder, reference: str) -> tuple[Path, str]:
-    """File and function that a reference names."""
+    """File and function that a reference names, if the file is permitted."""
     file, _, name = reference.rpartition(":")
     path = folder.path / file
     if not file or not name or not path.is_file():
         raise ConfigError(f'{label} must be "file.py:function" of an existing file.')
     if folder.code == "never":
         raise ConfigError(f"{label} is Python, which --no-code refuses to execute.")
-    # Links count as what they lead to.
+    # A link counts as its target.
     if folder.code != "anywhere" and not path.resolve().is_relative_to(folder.path.resolve()):
         raise ConfigError(
             f"{label} is Python outside the folder of the run file. Read it; then copy it there, "
@@ -131,9 +130,10 @@ def permitted_file(label: str, folder: Folder, reference: str) -> tuple[Path, st
 
 
 def without_code(tables: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A run file with something plain in place of all that its Python says, and what that was.
+    """A run file with plain values in place of its Python, and the references to that Python.
 
-    The kernel is the exponential one of the same beta, the law uniform. What is malformed stays.
+    The plain kernel is the exponential one of the same beta, the plain law uniform. Malformed
+    references stay.
 
     >>> tables = {"problem": {"kernel": "zonal", "attention": "k.py:f", "normalized": True}}
     >>> without_code(tables)
@@ -143,7 +143,7 @@ def without_code(tables: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
     problem, initial, output = (tables.get(name) for name in ("problem", "initial", "output"))
     kernel = problem if isinstance(problem, dict) and problem.get("kernel") == "zonal" else {}
     if "heads" in tables or kernel.get("normalization") == "sinkhorn":
-        # They need the exponential kernel: what is refused is no other problem without its code.
+        # Both need the exponential kernel: the zonal one stays, so that the run file is refused.
         kernel = {}
     if isinstance(kernel.get("attention"), str):
         plain_kernel = {key: value for key, value in kernel.items() if key != "attention"}
@@ -153,7 +153,7 @@ def without_code(tables: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
     if isinstance(terms, list) and all(isinstance(each, str) for each in terms):
         plain["problem"] = {k: value for k, value in plain["problem"].items() if k != "terms"}
         if "heads" not in tables:
-            # Terms alone need none.
+            # Terms alone need no beta.
             plain["problem"].setdefault("beta", 1.0)
         functions += terms
     for name in ("problem", "drift", "feed_forward"):
@@ -178,10 +178,7 @@ def without_code(tables: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
 
 
 def _without_functions(table: Any, functions: list[str]) -> Any:
-    """A table with 1 in the place of functions of time, whose names go to a list.
-
-    A bias becomes a window.
-    """
+    """A table with 1 for functions of time and a window for a bias; lists their names."""
     if not isinstance(table, dict):
         return table
     names = {k: value for k, value in table.items() if is_function(value) and k != "attention"}
@@ -194,14 +191,13 @@ def _without_functions(table: Any, functions: list[str]) -> Any:
 class FileFunction:
     """Function of a user's Python file: plain data that compares, hashes and pickles.
 
-    The file is executed as it was when it was accepted, in other processes too: it may change
-    meanwhile.
+    It holds the text of the accepted file, so all processes execute the same text.
     """
 
     path: Path  # the file
     name: str  # the function in it
-    text: bytes  # what the file held
-    label: str = field(compare=False)  # what errors begin with
+    text: bytes  # of the file
+    label: str = field(compare=False)  # beginning of errors
 
     def __call__(self, *arguments: Any) -> Any:
         """Value of the function, which the caller checks."""
@@ -230,17 +226,16 @@ class FileStop(FileFunction):
 
 @dataclass(frozen=True, repr=False)
 class FileTerm(FileFunction):
-    """Term of a user's Python file: an object with a method `field`, or a class of such."""
+    """Term of a user's Python file: an object with a method `field`, or its class."""
 
     def field(self, seen: Any, x: Any, time: float, *label: Any) -> Any:
-        """Field of the term."""
         term = _term(self)
         with _guarded(self.label):
             return term.field(seen, x, time, *(label if label and takes_label(term) else ()))
 
     @property
     def potential(self) -> Callable[[Any, Any], Any] | None:
-        """Potential of the term, where it has one."""
+        """Potential of the term, if it has one."""
         own: Any = getattr(_term(self), "potential", None)
 
         def guarded(seen: Any, x: Any) -> Any:
@@ -250,7 +245,7 @@ class FileTerm(FileFunction):
         return guarded if callable(own) else None
 
     def steepness(self, d: int) -> float:
-        """Bound of the term's own, or 0."""
+        """Bound that the term gives, or 0."""
         bound = getattr(_term(self), "steepness", lambda d: 0.0)
         with _guarded(self.label):
             return float(bound(d))
@@ -258,7 +253,7 @@ class FileTerm(FileFunction):
 
 @lru_cache(maxsize=8)
 def _term(reference: FileTerm) -> Any:
-    """The user's term, made where the file has its class."""
+    """The user's term; a class is instantiated."""
     term: Any = _loaded(reference)
     with _guarded(reference.label):
         return term() if isinstance(term, type) else term
@@ -266,7 +261,7 @@ def _term(reference: FileTerm) -> Any:
 
 @lru_cache(maxsize=8)
 def _loaded(function: FileFunction) -> Callable[..., Any]:
-    """The user's function: the text is executed once in a process."""
+    """The user's function; the file is executed once in a process."""
     path = function.path
     spec = importlib.util.spec_from_file_location(f"meanfield_user_{path.stem}", path)
     if spec is None or not isinstance(spec.loader, SourceFileLoader):
@@ -280,7 +275,7 @@ def _loaded(function: FileFunction) -> Callable[..., Any]:
 
 
 class _StandardError(io.TextIOBase):
-    """Standard error for what the user's code prints, which may close it: that closes nothing."""
+    """Standard error for output of the user's code, which cannot close it."""
 
     def write(self, text: str) -> int:
         return sys.stderr.write(text)
@@ -291,7 +286,7 @@ class _StandardError(io.TextIOBase):
 
 @contextmanager
 def _guarded(label: str) -> Iterator[None]:
-    """Run the user's code: its failures in one line, its printing to standard error."""
+    """Run the user's code: an exception becomes one line, output goes to standard error."""
     before = [(module, dict(vars(module))) for module in _SHARED]
     try:
         with redirect_stdout(_StandardError()), np.errstate(all="ignore"):
@@ -299,7 +294,7 @@ def _guarded(label: str) -> Iterator[None]:
     except (ConfigError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        # Whatever the user's code raises is the user's to read.
+        # Also SystemExit: code of a user must not end the command without a line.
         raise ConfigError(f"{label} failed: {type(error).__name__}: {error}.") from None
     finally:
         replaced = _restored(before)
@@ -308,7 +303,7 @@ def _guarded(label: str) -> Iterator[None]:
 
 
 def _restored(before: list[tuple[ModuleType, dict[str, Any]]]) -> list[str]:
-    """Put back what was replaced in modules, and name it."""
+    """Restore attributes of modules that were replaced, and return their names."""
     replaced = []
     for module, names in before:
         for name, value in names.items():
@@ -318,16 +313,16 @@ def _restored(before: list[tuple[ModuleType, dict[str, Any]]]) -> list[str]:
     return replaced
 
 
-# An archive that names more is quoted this far.
+# Errors list at most this many arrays of an archive.
 _MOST_NAMES = 20
 
 
 class _OtherFile(Exception):
-    """A file that does not even begin as a .npy file."""
+    """A file that does not begin as a .npy file."""
 
 
 class _TooMany(Exception):
-    """An array of more numbers than are wanted."""
+    """An array of more numbers than allowed."""
 
 
 def read_array(
@@ -335,8 +330,7 @@ def read_array(
 ) -> npt.NDArray[Any]:
     """Real numbers of a file, at least one.
 
-    name: of an array in a .npz file; without one the file is a .npy file.
-    most: more numbers are not read.
+    name: array in a .npz file; None for a .npy file. most: largest allowed number of numbers.
     """
     # A pipe or a device would make us wait, or never end.
     if not path.is_file():
@@ -360,8 +354,7 @@ def read_array(
             f"{label} is no {kind}: expected what np.save(file, array) writes, of real numbers."
         ) from None
     except Exception as error:
-        # NumPy parses what the file says of itself: nonsense raises all kinds of errors.
-        # It may quote as much of the file as it likes.
+        # NumPy raises many kinds of errors for a malformed header, and may quote much of it.
         reason = shortened(str(error))
         raise ValueError(f"{label} is no readable {kind} of numbers: {reason}.") from None
     if need:
@@ -413,12 +406,12 @@ def _bytes_to_read(file: IO[bytes], most: float) -> float:
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0
     if version > (1, 0):
-        # The third version differs in the names of columns, which numbers have not.
+        # Version 3 differs only in the names of columns, which arrays of numbers lack.
         read = np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
     file.seek(0)
     if any(length < 0 for length in shape):
-        # Older NumPy reads what there is.
+        # Older NumPy would accept it and read the whole file.
         raise ValueError(f"its header says shape {shape}")
     if math.prod(shape) > most:
         raise _TooMany(shape)
@@ -430,7 +423,7 @@ def tokens_from_file(folder: Folder, bare: Problem, /, file: str) -> InitialLaw:
     label = f"file = {format_value(file)}"
     points = _numbers(label, folder.path / file, "tokens").astype(np.float64)
     with _named(label):
-        # Now, when the name of the file is known.
+        # Checked here, where the name of the file is known.
         return from_points(bare.manifold.check_points(in_radians(points)))
 
 
@@ -444,7 +437,7 @@ def values_from_file(folder: Folder, bare: Problem, /, file: str) -> InitialLaw:
 
 @contextmanager
 def _named(label: str) -> Iterator[None]:
-    """Errors of what a file holds, with the file."""
+    """Add the name of the file to errors in its contents."""
     try:
         yield
     except ValueError as error:

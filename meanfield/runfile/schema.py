@@ -17,7 +17,7 @@ from meanfield.runfile.problems import STAGE_KEYS
 from meanfield.runfile.sections import INITIAL, PART_KEYS, PROFILE_KEYS
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-# Words in brackets, among them code, which may hold brackets of its own; and an address.
+# Link of Markdown: a text in brackets, whose code may hold brackets, and an address.
 _LINK = re.compile(r"\[((?:`[^`]*`|[^][`])+)\]\([^()]+\)")
 _PLURALS = {"number": "numbers", "integer": "integers", "string": "strings", "table": "tables"}
 
@@ -35,7 +35,7 @@ def run_file_keys() -> dict[str, dict[str, Key]]:
 
 
 def meanings() -> dict[str, dict[str, str]]:
-    """Sections -> keys -> what they mean, as Markdown."""
+    """Sections -> keys -> their meaning, as Markdown."""
     texts = tomllib.loads(files("meanfield.runfile").joinpath("keys.toml").read_text("utf-8"))
     laws = texts.pop("initial")
     texts["initial"] = {"profile": laws.pop("profile")}
@@ -92,7 +92,7 @@ def _words(schema: Mapping[str, Any]) -> str:
 def run_file_schema() -> dict[str, Any]:
     """JSON schema of a run file, for editors.
 
-    It knows keys, types and words; what values mean together the program alone checks.
+    It checks keys, types and words; only the program checks values against each other.
     """
     texts = {
         section: {key: _LINK.sub(r"\1", text) for key, text in rows.items()}

@@ -71,7 +71,7 @@ from meanfield.terms.own import OwnTerm
 from meanfield.terms.random_values import RandomValues
 from meanfield.terms.rotary import Rotary
 
-# Laws that a hand wrote stay far below; memory and time of a law are proportional to this.
+# Laws written by hand stay far below; memory and time of a law are proportional to its tokens.
 _MOST_TOKENS = 10**8
 
 
@@ -81,7 +81,7 @@ PARTS: dict[str, Callable[..., Any]] = {
     "layers": Layers,
     "frequencies": frequencies_of,
 }
-"""Sections that a problem has or has not, beside [[heads]], and what they make."""
+"""Optional sections of a problem beside [[heads]] -> functions that make the parts."""
 
 PART_KEYS = {
     "feed_forward": keys_of(FeedForward, input=matrix, output=matrix, bias=vector),
@@ -90,8 +90,8 @@ PART_KEYS = {
     "frequencies": keys_of(frequencies_of, values=matrix),
     "random_values": keys_of(RandomValues, heads=matrix),
 }
-"""Their keys, and those of what [[random_heads]] have in common."""
-# A list of tables of its own.
+"""Keys of these sections, and of [random_values], which [[random_heads]] share."""
+# The heads are the sections [[random_heads]].
 del PART_KEYS["random_values"]["heads"]
 
 
@@ -101,7 +101,7 @@ def bare_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Probl
     values = read_table(section, tables["problem"], PROBLEM_KEYS)
     values |= functions_of(section, folder, {key: values[key] for key in _FUNCTIONS})
     with located(section):
-        # Random heads are replaced where all parts are known.
+        # `_with_random_values` replaces random heads once all parts are known.
         name = next((name for name in HEADS if name in tables), "heads")
         heads = tables.get(name)
         if heads is not None:
@@ -118,7 +118,7 @@ def bare_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Probl
     if "random_heads" in tables or "random_values" in tables:
         bare = _with_random_values(where, tables, bare, values)
     with located(section):
-        # A user's function may turn out not to be smooth: find out before anything starts.
+        # This raises if a user's kernel is not smooth, before anything starts.
         _ = bare.kernel_degree
     return bare
 
@@ -224,13 +224,13 @@ def _problem(
     matrix = [key for key, value in own.items() if value is not None]
     if kernel != "zonal":
         if matrix:
-            # Where others write what the normalisation is called.
+            # Other packages give the normalization by the key `attention`.
             softmax = attention is not None and ":" not in attention
             usual = ' Attention by softmax (SA) is normalization = "softmax".' if softmax else ""
             raise ConfigError(f'{section} {matrix[0]} needs kernel = "zonal".{usual}')
         if beta is None and kernel == "exponential" and heads is None:
             raise ConfigError(f"{section} beta is missing.")
-        kernel_of_beta = KERNELS[kernel](beta or 0.0)  # which knows the range of beta
+        kernel_of_beta = KERNELS[kernel](beta or 0.0)  # checks the range of beta
         if needing:
             label = section if heads is None else section.replace("[problem]", f"[[{name}]]")
             options: dict[str, Any] = {
@@ -294,7 +294,7 @@ def initial_law(section: str, folder: Folder, table: Any, bare: Problem) -> Init
 
 
 PROFILE_KEYS = {"profile": Key(number, None)}
-"""Keys that every law has, of tokens with positions."""
+"""Key of every law, for tokens with positions."""
 
 
 @kind(type="number", minimum=0, maximum=LARGEST_BETA)
@@ -445,4 +445,4 @@ INITIAL: dict[str, Callable[..., InitialLaw]] = {
 """Initial laws that a run file names, as functions of their keys after folder and problem."""
 
 INITIAL_FROM_FILES = ("file", "tokens", "function", "values")
-"""Those that other files hold."""
+"""Initial laws that other files define."""

@@ -3,8 +3,8 @@
 Files of runs contain the document. Kernels and laws without a run-file form, such as functions,
 appear by name; laws also with a digest of the initial measure.
 
-To make a problem again no other file is read and no Python is executed. Tokens from a file of their
-own are replaced by the tokens at the first saved time.
+Restoring the problem reads no other file and executes no Python. Tokens from a file of their own
+are replaced by the tokens at the first saved time.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
     stages = [_stage(problem, stage) for stage in problem.stages if problem.random is None]
     attention = _attention(problem)
     if problem.time_functions:
-        # No key of a run file: what is written has the numbers of time 0.
+        # No key of run files: the document has the values at time 0.
         attention["problem"]["functions"] = [name for name, _, _ in problem.time_functions]
     terms = [each.name for each in problem.own_terms if each.is_users]
     if terms:
@@ -95,7 +95,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
 
 
 def _stage(problem: Problem, stage: Stage) -> dict[str, Any]:
-    """Section [[stages]]: kernel and flow as a whole, where one of them is another."""
+    """Section [[stages]]: kernel and flow as a whole, if either changes."""
     stage_keys: dict[str, Any] = {} if stage.end is None else {"end": stage.end}
     if stage.kernel is not None or stage.flow is not None:
         kernel = problem.kernel if stage.kernel is None else stage.kernel
@@ -185,7 +185,7 @@ _PLAIN = uniform, perturbed_uniform, von_mises_fisher, sampled, configuration, n
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:
-    """Values that are given, as TOML takes them."""
+    """Values that are not None, as TOML."""
     return {name: _toml(value) for name, value in values.items() if value is not None}
 
 
@@ -196,7 +196,7 @@ def _toml(value: Any) -> Any:
 
 
 def _digest(measure: Density | Measure) -> str:
-    """Digest of an initial measure."""
+    """SHA-256 of the arrays of an initial measure."""
     if isinstance(measure, LabelledDensity):
         arrays = [measure.parts]
     elif isinstance(measure, Density):
@@ -211,12 +211,11 @@ def _digest(measure: Density | Measure) -> str:
 
 @dataclass(frozen=True)
 class NotStored:
-    """A law that a file names without holding it."""
+    """A law that a file names but does not contain."""
 
     name: str
 
     def build(self, manifold: Manifold) -> NoReturn:
-        """Say what is missing."""
         raise ValueError(
             f"the run starts from {self.name!r}, which its file does not hold: give the problem "
             "an initial law."
@@ -224,7 +223,7 @@ class NotStored:
 
 
 def stored_problem(run: Run) -> Problem:
-    """Problem that a run evolved, as far as its attributes tell.
+    """Problem that a run evolved, as far as its attributes determine it.
 
     >>> import meanfield as mf
     >>> run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA), 1.0, save=2)
@@ -235,12 +234,12 @@ def stored_problem(run: Run) -> Problem:
     try:
         return _from_run_file(run)
     except (ValueError, KeyError, TypeError, AttributeError):
-        # Files of other versions, or of none: kernel and flow stand beside the run file.
+        # Files of other versions, or without a run file: attributes name kernel and flow.
         return _from_attributes(run)
 
 
 def written_origin(problem: Problem) -> dict[str, Any]:
-    """Attributes of a file that say of which problem a result is, see `document_problem`."""
+    """Attributes of a file with the problem of a result, see `document_problem`."""
     text = tomli_w.dumps(written(problem, Options(), {}))
     return problem_attributes(problem) | {"config": text}
 
@@ -261,7 +260,7 @@ def _from_run_file(run: Run) -> Problem:
         # The run file may have named the sphere.
         bare = bare.axial
     elif run.facts.manifold == "sphere:2":
-        # Run files read the circle; this run had vectors.
+        # Run files read "sphere:2" as the circle; this run had vectors.
         bare = replace(bare, manifold=run.manifold)
     table = stored_document(run.attributes).get("initial", {"name": "uniform"})
     if table.get("name") in INITIAL_FROM_FILES or (bare.has_labels and "digest" in table):
@@ -303,7 +302,7 @@ def _from_attributes(run: Run) -> Problem:
 
 
 def _first_state(run: Run, name: str) -> InitialLaw:
-    """State that was kept of time 0."""
+    """Initial law from the stored state at time 0."""
     first = run.measures[0] if len(run.scaled_time) and run.scaled_time[0] == 0 else None
     if isinstance(first, LabelledDensity):
         return from_labels(first.parts)
