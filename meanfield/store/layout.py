@@ -1,13 +1,13 @@
-"""Layout of HDF5 files, and how they are opened: whatever is wrong with them becomes one line.
+"""Open HDF5 files and check them: whatever is wrong with a file becomes one line.
 
-Attributes and datasets are checked for their types and shapes. A program that changes a file
-removes its seal, and may write anything. A file that passes here may hold other numbers than were
-computed, which its result hash shows. But all readers can handle it.
+Types and shapes of attributes and datasets are checked. Another program that changes a file removes
+its seal, and may write anything. A file that passes may hold other numbers than were computed,
+which its result hash shows. But all readers can handle it.
 
-What a file claims is asked before anything in it is opened or read. A link may lead to a device
-that is waited for, or to numbers that no checksum covers; chunks that were never written take
-nothing on the disk and all memory when they are read. A file that is opened here leads nowhere
-else, and what it holds is at most some hundred times its own size.
+Sizes and links are checked before anything is read. A link may lead to a device that never answers,
+or to numbers without a checksum. Chunks that were never written take no space on the disk, but all
+memory when they are read. A file that passes has no links, and its data have at most 1032 times
+its size, beside gaps of 256 MiB.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ ATTRIBUTES = {
     TRUTH: "normalized",
     HASH: "result_hash",
 }
-"""Kind of an attribute -> those that are of it, wherever they occur."""
+"""Kind of an attribute -> names of the attributes of this kind, in all files."""
 
-# More of a text is not shown: a title of a million characters would be laid out for minutes.
+# Longer texts are cut: the layout of a title of a million characters takes minutes.
 _LONGEST_TEXT = 1000
 _MOST_INTEGER = 2**63 - 1
 _KINDS = {name: kind for kind, names in ATTRIBUTES.items() for name in names.split()}
@@ -62,13 +62,13 @@ def checked_attribute(name: str, value: Any) -> Any:
         text = repr(plain) if isinstance(plain, str | int | float) else type(plain).__name__
         raise ValueError(f"attribute {name} is {text}, expected {kind or 'a number or a text'}")
     if not isinstance(plain, str) or name == "config":
-        # The run file is compared to the letter, and never shown.
+        # The run file is compared exactly, and never shown.
         return plain
     return "\n".join(map(printable_text, plain.split("\n") if name == "changes" else [plain]))
 
 
 def printable_text(text: str) -> str:
-    r"""Text of a file as it may be shown: `escaped`, and not too long.
+    r"""Text of a file for output: `escaped`, and not too long.
 
     >>> len(printable_text("a" * 10**6))
     1003
@@ -77,7 +77,7 @@ def printable_text(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Text in one line, without what a terminal would obey."""
+    r"""Text in one line, without control characters."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
@@ -102,9 +102,9 @@ def is_of(kind: str, value: Any) -> bool:
 
 
 def dataset(file: Any, name: str, kinds: str, shape: tuple[int | None, ...]) -> h5py.Dataset:
-    """Dataset of an open file or group, if it is what it should be.
+    """Dataset of an open file or group, if its type and shape are the expected ones.
 
-    kinds: kinds of NumPy's types that it may have: "f", "c", "i", "O" (texts).
+    kinds: allowed kinds of NumPy's types: "f", "c", "i", "O" (texts).
     shape: lengths of its axes; None is any.
     """
     item = file.get(name)
@@ -127,10 +127,10 @@ def fits(actual: tuple[int, ...] | None, shape: tuple[int | None, ...]) -> bool:
 
 
 def increasing_times(file: h5py.File) -> Any:
-    """Times of an open file: finite, and none before the one it follows.
+    """Times of an open file, finite and not decreasing.
 
-    The rows of a run follow its times: more of them than the file has room for would be nothing
-    but gaps, and take all memory.
+    A run has a row for each time: more times than the file can hold would be gaps, and take all
+    memory.
     """
     times = dataset(file, "time", "f", (None,))
     if times.nbytes > file.id.get_filesize():
@@ -141,31 +141,31 @@ def increasing_times(file: h5py.File) -> Any:
 
 
 def check_increasing(name: str, values: Any, least: float = 0) -> None:
-    """Refuse numbers that are less than the least one or the one before, or not finite."""
+    """Refuse numbers that are less than `least` or than the one before, or not finite."""
     if not (np.all(np.isfinite(values)) and np.all(np.diff(values, prepend=least) >= 0)):
         raise ValueError(f"{name} holds other numbers than finite ones, increasing from {least}")
 
 
 def check_distinct(name: str, values: Any) -> None:
-    """Refuse increasing numbers of which two are equal."""
+    """Refuse increasing numbers if two are equal."""
     if np.any(np.diff(values) == 0):
         raise ValueError(f"{name} holds the same number twice")
 
 
 def check_indices(name: str, values: Any, most: int) -> None:
-    """Refuse indices that are not increasing, or beyond the last of `most`."""
+    """Refuse indices that are not increasing, or not from 0 to most - 1."""
     if len(values) and not (values[0] >= 0 and values[-1] < most and np.all(np.diff(values) > 0)):
         raise ValueError(f"{name} holds other indices than 0 to {most - 1}, increasing")
 
 
 def check_counts(name: str, values: Any, most: int) -> None:
-    """Refuse counts that are negative, or larger than `most`, the length of what they count."""
+    """Refuse counts that are negative, or larger than `most`."""
     if values.size and not (values.min() >= 0 and values.max() <= most):
         raise ValueError(f"{name} holds other numbers than 0 to {most}")
 
 
 class ForeignError(ValueError):
-    """Another program has added something that is in the way; the rest is sound."""
+    """Another program has added an item that is in the way; the rest is sound."""
 
     def __init__(self, item: Any) -> None:
         kind, name = "dataset" if hasattr(item, "shape") else "group", printable_text(item.name[1:])
@@ -176,13 +176,13 @@ class ForeignError(ValueError):
 
 
 def check_ours(item: Any) -> None:
-    """Refuse groups, and datasets without dimension scales, which all of ours have."""
+    """Refuse items of other programs: groups, and datasets without dimension scales."""
     if not (hasattr(item, "shape") and (item.is_scale or all(map(len, item.dims)))):
         raise ForeignError(item)
 
 
 def check_grows(group: Any, *without: str) -> None:
-    """Refuse an open file to which no rows can be added, but for some of its groups."""
+    """Refuse an open file to which no rows can be added, except in the groups `without`."""
     for name, item in group.items():
         path = f"{group.name}/{name}".lstrip("/")
         if hasattr(item, "shape"):
@@ -217,20 +217,19 @@ def _axes(shape: tuple[int | None, ...]) -> str:
 
 
 ADVICE = "Restore a copy, or make it anew."
-"""What to do with a damaged file."""
-# A run has about a hundred names; the rest is for what other programs add.
+"""Advice for a damaged file."""
+# A run has about a hundred names; other programs may add more.
 _MOST_NAMES = 5000
 _LONGEST_NAME = 255
 EXPANSION = 1032
-"""Bytes that Deflate makes of one, at most (zlib, technical details)."""
+"""Largest number of bytes that Deflate makes of one (zlib, technical details)."""
 
-# Bytes of gaps: rows of a series of a million saved times that were never written, in one dataset
-# and in all of them.
+# Allowed bytes of gaps, in one dataset and in all: rows of a million saved times, never written.
 _GAPS, _ALL_GAPS = 2**24, 2**28
 
 
 class FormatError(ValueError):
-    """A file that is not there, of another kind, or damaged, as one line."""
+    """A file that is missing, of another kind, or damaged; the message is one line."""
 
     def __init__(self, message: str) -> None:
         line = " ".join(message.split())
@@ -251,14 +250,14 @@ def opened(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
             f"{name} is open for writing in another program. Close it there."
         ) from None
     except Exception:
-        # h5py passes on whatever HDF5 stumbled over.
+        # h5py raises almost any error for a damaged file.
         raise FormatError(f"{name} is not a readable HDF5 file{_what_else(name)}") from None
     with file, damage_message(name):
         check_bounded(file)
         yield file
 
 
-# First bytes of what is given instead of a file of results, and what it is.
+# First bytes of files that are no results -> their kind.
 _OTHERS = {
     b"\x89PNG": "a figure",
     b"%PDF": "a figure",
@@ -283,7 +282,7 @@ def _what_else(name: str) -> str:
 
 @contextmanager
 def damage_message(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Block in which whatever fails is the fault of a damaged file."""
+    """Block whose errors are reported as damage of the file."""
     try:
         yield
     except FormatError:
@@ -301,13 +300,13 @@ def damage_message(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def check_whole(path: str | os.PathLike[str]) -> None:
-    """Refuse what is no file, or one that has changed since it was sealed."""
+    """Refuse a path that is no file, or a file that has changed since it was sealed."""
     name = os.fspath(path)
     try:
         # A pipe or a device would make us wait, or never end.
         if not stat.S_ISREG(os.stat(name).st_mode):
             raise FormatError(f"{name} is a folder or a device, expected a file.")
-        # Before HDF5 sees it: some damage makes it crash.
+        # Before HDF5 opens it: some damage makes HDF5 crash.
         broken = is_broken(name)
     except (FileNotFoundError, NotADirectoryError):
         raise FormatError(f"{name}: no such file.") from None
@@ -327,14 +326,14 @@ def plain_attributes(item: Any, *required: str) -> dict[str, Any]:
 
 
 def check_bounded(file: h5py.File) -> None:
-    """Refuse an open file that leads elsewhere, or claims more than it can hold."""
+    """Refuse an open file with links, or with more data than it can hold."""
     links: list[tuple[str, Any]] = []
 
     def visit(name: str, link: Any) -> bool | None:
         links.append((name, link))
         return True if len(links) > _MOST_NAMES else None
 
-    # Links are not opened by it, and those of a ring are visited once.
+    # This opens no links, and visits those of a ring once.
     if file.visititems_links(visit):
         raise ValueError(f"there are more than {_MOST_NAMES} names in it")
     gaps = 0
@@ -361,9 +360,9 @@ def _gap(file: h5py.File, name: str) -> int:
     if properties.get_layout() == h5d.VIRTUAL or properties.get_external_count():
         raise ValueError(f"{name} lies in another file")
     size = item.get_type().get_size()
-    # Not HDF5's own product, which may overflow; nothing (h5py.Empty) has no shape.
+    # Not HDF5's own product, which may overflow; h5py.Empty has no shape.
     claimed: int = size * math.prod(item.shape or ())
     if properties.get_layout() == h5d.CHUNKED:
-        # One that is larger than the dataset is read as a whole.
+        # A chunk that is larger than the dataset is read as a whole.
         claimed = max(claimed, math.prod(properties.get_chunk()) * size)
     return max(claimed - EXPANSION * int(item.get_storage_size()), 0)

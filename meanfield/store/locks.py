@@ -1,4 +1,4 @@
-"""Output files: one writer each, replaced as a whole, sealed, and recognised each time.
+"""Output files: one writer at a time, replaced as a whole, sealed, and recognised each time.
 
 The lock is the system's (flock), on an empty file beside the output, `.NAME.meanfield-lock`. The
 system frees the lock when its owner dies. The empty file then stays until the next writer, which
@@ -6,22 +6,20 @@ removes it with other leftovers (`files.py`).
 
 Only files written by meanfield are replaced. Results have a seal, or are HDF5 with the version of
 meanfield, so a damaged file can be replaced, too. Figures have the first bytes of their format.
-The HDF5 library is not used here: some damage makes it crash.
+These checks do not use HDF5, because some damage makes it crash.
 
-HDF5 does not survive a disk that fails: it crashes at its end, or forgets what it could not write
-when a dataset was closed, and the file would be sealed with a hole in it. So room is taken before,
-and errors are raised after.
+HDF5 does not survive errors of the disk: it crashes at its end, or loses data when a dataset is
+closed, and the seal would cover an incomplete file. So disk space is reserved before HDF5 writes,
+and errors are raised after it has closed the file.
 
-HDF5 does not notice most damage either, and some makes it crash. The seal is a line after the end
-of what it calls the file; HDF5 neither minds it nor loses data for it:
+HDF5 does not notice most damage. So a seal follows the end of its data, which HDF5 ignores:
 
     meanfield crc32 89abcdef
 
-Its CRC-32 takes the flags of the superblock that say "open for writing" for 0: a program that opens
-the file so and is killed leaves them set, and changes nothing else. Another program that writes
-into the file removes the seal; the file is then taken as it is, for it ends where its superblock
-says. A file that goes on behind that and has no seal there, or that ends before, is damaged: its
-last block was lost, or it was cut.
+The CRC-32 takes the flags "open for writing" of the superblock for 0: a killed program leaves them
+set, and changes nothing else. Another program that writes into the file removes the seal. A file
+without a seal is accepted if it ends where its superblock says; otherwise it was cut, or has lost
+its last block.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ from meanfield.files import (
 
 _NAMED = b"meanfield_version"
 _NO_LOCK = "its lock {} is not a regular file. Delete it"
-# Ending -> where files of that kind tell what they are, and their words for it.
+# Ending -> position of the bytes that identify the format, and their values.
 _FIGURES: dict[str, tuple[int, tuple[bytes, ...]]] = {
     ".png": (0, (b"\x89PNG",)),
     ".pdf": (0, (b"%PDF",)),
@@ -65,16 +63,14 @@ _FIGURES: dict[str, tuple[int, tuple[bytes, ...]]] = {
 
 @contextmanager
 def writer_lock(path: Path) -> Iterator[OutputFile]:
-    """Hold the right to write a file; a second process is refused.
+    """Lock a file for writing and yield it; a second process is refused.
 
-    What a writer that was killed has left beside the file is removed.
-
-    Yields the file as it was found: whoever replaces it through this notices another in its place.
+    Files that a killed writer has left beside it are removed.
     """
     if importlib.util.find_spec("fcntl") is None:  # not on Windows
         yield OutputFile(path)
         return
-    # One file has one lock, whatever the way to it.
+    # One file has one lock, whatever links lead to it.
     target = Path(os.path.realpath(path))
     lock = companion(target, "lock")
     descriptor = _locked(target, lock)
@@ -88,7 +84,7 @@ def writer_lock(path: Path) -> Iterator[OutputFile]:
 
 
 def check_welcome(path: Path, *, resume: bool, overwrite: bool) -> None:
-    """Refuse a file that is neither to be continued nor to be replaced, or must not be."""
+    """Refuse a file that exists, unless it may be continued or replaced."""
     if not resume:
         check_results(path)
     if path.exists() and not (resume or overwrite):
@@ -99,7 +95,7 @@ def check_welcome(path: Path, *, resume: bool, overwrite: bool) -> None:
 def output_lock(
     path: Path, *, resume: bool = False, overwrite: bool = False
 ) -> Iterator[OutputFile]:
-    """Hold the right to write a file: new, continued, or replaced once a result has begun."""
+    """Lock a file that is new, continued, or replaced once a result has begun."""
     with writer_lock(path) as output:
         check_welcome(path, resume=resume, overwrite=overwrite)
         output.earlier = overwrite and output.size > 0
@@ -108,7 +104,7 @@ def output_lock(
 
 @contextmanager
 def replaced_at_once(path: Path, *, overwrite: bool) -> Iterator[OutputFile]:
-    """Hold the right to write a file that a result in Python is saved to."""
+    """Lock a file to which a result in Python is saved."""
     if path.exists() and not overwrite:
         raise OutputError(f"{path} exists: use overwrite=True to replace it.")
     with output_lock(path, overwrite=overwrite) as output:
@@ -120,8 +116,7 @@ def _locked(path: Path, lock: Path) -> int:
 
     while True:
         try:
-            # No link is followed: it would make a file wherever it points to. A pipe is not
-            # waited for.
+            # No link is followed: it would make a file at its target. A pipe does not block.
             flags = os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
             descriptor = os.open(lock, flags, 0o644)
         except OSError as error:
@@ -159,7 +154,7 @@ def check_results(path: Path) -> None:
 
 
 def check_own(path: Path, beginning: bytes, command: str) -> None:
-    """Refuse a link or other programs' content where a command writes in its own folder."""
+    """Refuse a link, or a file of another program, in a folder that a command writes."""
     if path.is_symlink():
         raise OutputError(f"{path} is a link, which is not followed. Delete it.")
     if not path.exists():
@@ -188,7 +183,7 @@ def check_figure_place(path: Path) -> None:
 
 
 def replace_figure(path: Path, content: bytes) -> None:
-    """Write a figure, or a view, whole or not at all, in place of one of its kind or nothing."""
+    """Write a figure or a view at once; only a file of the same format is replaced."""
     with writer_lock(path):
         check_figure_place(path)
         replace_bytes(path, content)
@@ -207,7 +202,7 @@ def _holds_something(path: Path) -> bool:
 
 
 def holds_results(path: Path) -> bool:
-    """True if meanfield wrote a file, by its seal or its first bytes."""
+    """True if meanfield wrote a file: it has a seal, or is HDF5 and names `meanfield_version`."""
     if not _holds_something(path):
         return False
     if seal_of(path):
@@ -223,25 +218,23 @@ def holds_results(path: Path) -> bool:
 _MARGIN = 2**22
 
 FLUSH_SECONDS = 1.0
-"""Least time between two: a flush costs some milliseconds, so at most about one per cent."""
+"""Least time between two flushes; each costs some milliseconds, so about one per cent."""
 
 
 class LostOutputError(OutputError):
-    """The output is not the file any more that this process wrote."""
+    """The output is no longer the file that this process wrote."""
 
 
 class OutputFile:
     """A file that this process replaces again and again, and recognises each time.
 
     It is the same file while device, inode, size and time of the last change are the same. A copy
-    that replaces it counts as the same by its seal.
+    that replaces it counts as the same if its seal is the same.
 
-    path: the file, or where it will be; what is there now is taken for it.
-
-    earlier: whether the file holds an earlier result, which stays until the new one has begun: a
-    run has a row beyond its start, a study its first result.
-
-    versions: how often it was replaced.
+    - path: the file, or its future place; a file that exists now is accepted.
+    - earlier: True if the file holds an earlier result, which stays until the new one has begun:
+      a run has a row beyond its start, a study its first result.
+    - versions: number of times that it was replaced.
     """
 
     def __init__(self, path: Path) -> None:
@@ -254,15 +247,15 @@ class OutputFile:
 
     @property
     def size(self) -> int:
-        """Bytes of it, when this process looked last."""
+        """Bytes of the file, as of the last version that this process accepted."""
         return 0 if self._left is None else self._left[2]
 
     def expect(self, version: OutputFile) -> None:
-        """Take another version for the file from when it is renamed onto it."""
+        """Announce a version that will be renamed onto the file."""
         self._coming = version
 
     def settle(self) -> None:
-        """Take the expected version for the file if it is there: an error may have followed."""
+        """Accept the announced version if it is in place: an error may have followed."""
         version = self._coming
         if version is not None and _identity(self.path) == version._left:
             self._left, self._seal, self._coming = version._left, version._seal, None
@@ -270,11 +263,11 @@ class OutputFile:
             self.versions += 1
 
     def unchanged(self) -> bool:
-        """True if the file that this process saw last is still there, unchanged."""
+        """True if the file is still the version that this process accepted last."""
         return self._left is not None and _identity(self.path) == self._left
 
     def check(self) -> None:
-        """Refuse another file than the one that was there."""
+        """Raise `LostOutputError` if the file is gone, or another program has changed it."""
         self.settle()
         identity = _identity(self.path)
         if identity == self._left:
@@ -298,8 +291,8 @@ def replace_file(
 ) -> None:
     """Write a new version of an HDF5 file beside it and rename it onto the file.
 
-    file: the file; one that is to be recognised is refused if another took its place.
-    source: what the new version begins as a copy of; None begins with an empty file.
+    file: an `OutputFile` is refused if another file took its place.
+    source: file that the new version copies first; None begins with an empty file.
     room: bytes by which it may grow, beyond a few MiB.
     """
     output = file if isinstance(file, OutputFile) else OutputFile(file)
@@ -339,7 +332,7 @@ def _identity(path: Path) -> tuple[int, int, int, int] | None:
 
 
 def write_hdf5(path: Path, mode: str, write: Callable[[Any], None]) -> None:
-    """Let HDF5 write a file, and raise what the disk said against it only when HDF5 is done."""
+    """Let HDF5 write a file; raise an error of the disk only after HDF5 has closed the file."""
     import h5py
 
     with path.open("w+b" if mode == "w" else "r+b", buffering=0) as raw:
@@ -367,7 +360,7 @@ def reserve(path: Path, size: int) -> None:
 
 
 class _Disk:
-    """A file that takes all that HDF5 writes, and remembers the first error of the real one."""
+    """File that accepts all writes of HDF5, and stores the first error of the real file."""
 
     def __init__(self, raw: FileIO) -> None:
         self._raw = raw
@@ -384,7 +377,6 @@ class _Disk:
         return data.nbytes
 
     def truncate(self, size: int) -> int:
-        """Cut, or remember why not."""
         try:
             self._raw.truncate(size)
         except Exception as error:
@@ -400,15 +392,15 @@ _BLOCK = 2**20
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 """How every HDF5 file begins."""
 
-# Version of the superblock -> where it tells the address of the file's end (8 bytes; HDF5 file
-# format specification, II.A). Such as h5py writes them, with addresses of 8 bytes.
+# Version of the superblock -> position of the address of the file's end (HDF5 file format
+# specification, II.A), with addresses of 8 bytes, as h5py writes them.
 _END_ADDRESSES = {0: 40, 1: 44, 2: 28, 3: 28}
-# Where those of versions 0 and 1 have their flags. Later ones have a checksum over theirs.
+# Position of the flags in versions 0 and 1. Later versions have a checksum over theirs.
 _FLAGS = slice(20, 24)
 
 
 def seal(path: Path) -> None:
-    """Append the checksum of all that a file holds."""
+    """Append the checksum of a file to it."""
     with path.open("r+b") as file:
         size = file.seek(0, os.SEEK_END)
         checksum = _checksum(file, size)
@@ -417,7 +409,7 @@ def seal(path: Path) -> None:
 
 
 def seal_of(path: str | os.PathLike[str]) -> bytes:
-    """Seal of a file, which need not fit it; empty if it has none."""
+    """Seal of a file, not compared with its contents; empty if it has none."""
     with open(path, "rb") as file:
         file.seek(max(file.seek(0, os.SEEK_END) - _LENGTH, 0))
         trailer = file.read(_LENGTH)
@@ -425,7 +417,7 @@ def seal_of(path: str | os.PathLike[str]) -> bytes:
 
 
 def is_broken(path: str | os.PathLike[str]) -> bool:
-    """True if a file has a seal that does not fit it, or has lost it with more than the seal."""
+    """True if the seal of a file does not fit, or a file without one ends at a wrong place."""
     with open(path, "rb") as file:
         whole = file.seek(0, os.SEEK_END)
         size = max(whole - _LENGTH, 0)
@@ -438,7 +430,7 @@ def is_broken(path: str | os.PathLike[str]) -> bool:
 
 
 def _end_of_content(file: BinaryIO) -> int | None:
-    """Where HDF5 says that its file ends; None if it does not look like one of HDF5's."""
+    """End of a file by its HDF5 superblock; None for files that are not HDF5."""
     file.seek(0)
     head = file.read(64)
     place = _END_ADDRESSES.get(head[8]) if head.startswith(SIGNATURE) and head[8:] else None

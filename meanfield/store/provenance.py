@@ -1,11 +1,11 @@
-"""Where results come from: versions, machine, threads, sessions, as attributes of a file.
+"""Origin of results: versions, machine, threads and sessions, as attributes of a file.
 
     versions    "meanfield 0.2.0, python 3.11.7, numpy 2.4.1, ...": everything that computes
     platform    operating system, its release, the architecture, and the C library
     processor   its model
-    threads     how many computations may use
-    sessions    how often the run or study was begun or resumed
-    changes     what of the first four was different in a later session, a line each; may be empty
+    threads     number that computations may use
+    sessions    number of times that the run or study was begun or resumed
+    changes     differences of the first four in later sessions, a line each; may be empty
 
 The first four describe the last session. Wall time and the hash of the results have attributes of
 their own, `wall_time` and `result_hash`.
@@ -29,17 +29,17 @@ from meanfield.store.study_file import study_kind
 from meanfield.version import __version__
 
 LIBRARIES = ("numpy", "scipy", "numba", "ducc0", "pyshtools", "h5py")
-"""Distributions that compute, or write, what a file holds."""
+"""Distributions that compute or write the contents of a file."""
 
 FACTS = ("versions", "platform", "processor", "threads", "sessions", "changes")
 """Attributes that `provenance` makes."""
 
 
 def provenance(stored: Mapping[str, Any] | None = None, where: str = "") -> dict[str, Any]:
-    """Attributes of a file that tell where its results come from.
+    """Attributes of a file with the origin of its results.
 
-    stored: attributes of the file that this session continues; it may lack any of them; where: from
-    where on it does, for `changes`.
+    stored: attributes of the file that this session continues, which may lack any of them.
+    where: where it continues, for `changes`, such as "from t = 3 on".
     """
     here: dict[str, Any] = {
         "versions": ", ".join(f"{name} {version}" for name, version in _versions().items()),
@@ -60,10 +60,10 @@ def provenance(stored: Mapping[str, Any] | None = None, where: str = "") -> dict
 def origin_attributes(
     text: str, title: str, attributes: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Attributes of a study that tell where it comes from.
+    """Attributes of a study with its origin.
 
-    text, title: the run file, or what stands for it, and its title; known: attributes of the study
-    that this session continues.
+    text, title: the run file, or a text in its place, and its title.
+    attributes: those of the study that this session continues.
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
@@ -105,7 +105,7 @@ def _differences(stored: Mapping[str, Any], here: Mapping[str, Any]) -> list[str
 def _versions() -> dict[str, str]:
     versions = {"meanfield": __version__, "python": platform.python_version()}
     for name in LIBRARIES:
-        # Reading what is installed takes a millisecond or more each, asking a module nothing.
+        # A loaded module has its version; to read it from a distribution takes a millisecond.
         loaded = sys.modules.get(name.replace("-", "_"))
         version = getattr(loaded, "__version__", None) or _installed(name)
         if version is not None:

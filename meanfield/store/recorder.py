@@ -1,8 +1,8 @@
 """Record a stream of snapshots into a run file that is whole at every instant.
 
 Rows are appended to a copy that replaces the run file (`locks.OutputFile`). This happens whenever
-it costs at most a tenth of the run's time or the waiting rows fill the memory, and at the end. Rows
-go only into the file that this process wrote before.
+it costs at most a tenth of the run's time or many bytes of states wait, and at the end. Rows go
+only into the file that this process wrote before.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 _FLUSH_SHARE = 10.0
 # Attributes that may change when a run is resumed.
 _OF_THE_SESSION = {"config", "title", "requested_time_unit", *FACTS}
-# States waiting to be written, in bytes; or half the file, so that all copies together cost a
-# few times the file.
+# Waiting states are written when they exceed this many bytes and half of the file; so all copies
+# together cost a few times the file.
 PENDING_BYTES = 2**28
 
 Observe = Callable[[Snapshot], dict[str, FloatArray]]
@@ -55,14 +55,14 @@ def record(
 ) -> Iterator[Snapshot]:
     """Pass snapshots through and record them.
 
-    - output: the run file, as it was when the run began. With `resume` it exists and is continued,
-      else it is made anew; an earlier result stays until this run has a row beyond its start.
+    - output: the run file. With `resume` it exists and is continued, else it is made anew; an
+      earlier result stays until this run has a row beyond its start.
     - observe: snapshot -> observables.
-    - keep_state: "all", "last" or "none": which states are kept. "last" keeps one only, whatever
-      the file held: that of its last row, also while the run goes on.
-    - events: how many of the file's events stay: those before the checkpoint it is continued from.
-    - reached: time of the last row of a file that is continued.
-    - spent: where the time goes; stored in the file, as far as known when the file is written.
+    - keep_state: "all", "last" or "none": states to keep. "last" keeps that of the last row, also
+      during the run, and deletes all others of a continued file.
+    - events: number of events to keep of a continued file: those before its checkpoint.
+    - reached: time of the last row of a continued file.
+    - spent: wall time, stored in the file whenever it is written.
     - status: status of the run once the stream has ended.
     """
     pending: list[run_writer.Row] = []
@@ -82,7 +82,7 @@ def record(
     versions, coming = output.versions, RUNNING
 
     def settle() -> None:
-        """Forget what the file holds: rows must not be written twice."""
+        """Forget rows and events that the file has: they must not be written twice."""
         nonlocal written, versions, events, last_time
         output.settle()
         if output.versions > versions:
@@ -94,7 +94,7 @@ def record(
 
     def flush(status: str) -> float:
         nonlocal coming
-        # The flush before may have failed when the file was in its place.
+        # The flush before may have failed after it had replaced the file.
         settle()
         if is_finished(written):
             return 0.0
@@ -115,13 +115,13 @@ def record(
             for key in _OF_THE_SESSION & attributes.keys():
                 file.attrs[key] = attributes[key]
             _conclude(file, status)
-            # Last: what follows, until the file is in its place, cannot be stored in it.
+            # Last: the time from here until the file is replaced cannot be stored in it.
             file.attrs.update(spent.attributes())
 
         room = run_writer.room(pending)
         if last is not None:
             room += 2 * run_writer.checkpoint_bytes(last.checkpoint)
-            # Weights beside the points of the state that is kept in place of the one before.
+            # Twice, for weights beside the points of the state.
             room += 2 * run_writer.nbytes(last.measure) if keep_state == "last" else 0
         coming = status
         with uninterrupted(), spent.during("writing"):
@@ -191,7 +191,7 @@ def record_whole(output: OutputFile, run: Run, attributes: dict[str, Any]) -> No
 def add_fluctuations(
     output: OutputFile, fluctuations: Fluctuations, attributes: dict[str, Any]
 ) -> None:
-    """Put fluctuations beside the run that a file holds, with these attributes of the file."""
+    """Add fluctuations, and attributes of the file, to the file of a run."""
 
     def write(file: Any) -> None:
         write_fluctuations(file, fluctuations)
@@ -202,7 +202,7 @@ def add_fluctuations(
 
 
 def conclude(output: OutputFile, attributes: dict[str, Any], status: str = COMPLETED) -> None:
-    """Write attributes and the status of a run that is finished into its file."""
+    """Write attributes and the status of a finished run into its file."""
 
     def write(file: Any) -> None:
         file.attrs.update(attributes)
@@ -212,7 +212,7 @@ def conclude(output: OutputFile, attributes: dict[str, Any], status: str = COMPL
 
 
 def _conclude(file: Any, status: str) -> None:
-    """Write how the run ended, and the hash of its results; a running file has no hash."""
+    """Write the status of a run and the hash of its results; while it runs there is none."""
     file.attrs["status"] = status
     file.attrs.pop("result_hash", None)
     if status != RUNNING:

@@ -1,4 +1,4 @@
-"""Any file of results: what it says it is decides what it is read as.
+"""Any file of results: its attributes decide how it is read.
 
 `meanfield run` writes a `Run`, `compare` a `ConvergenceStudy`, `ensemble` an `Ensemble`,
 `diagram` a `MergingDiagram`, `replay` a `Replay`, and studies in Python what they return. `sweep`
@@ -43,9 +43,9 @@ def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = 
     Parameters
     ----------
     path : path
-        The file; what it says it is counts, not its name. Of a sweep its folder.
+        The file, whatever its name; of a sweep its folder.
     states : str
-        "all", "last" or "none": which states of a run to read; the others become None.
+        States of a run to read: "all", "last" or "none". The others become None.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = 
     Raises
     ------
     ValueError
-        If there is no such file, or it is another or damaged; or `states` is another word.
+        If the file is missing, damaged or no file of results; or `states` is another word.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def load(path: str | os.PathLike[str], states: Literal["all", "last", "none"] = 
     with opened(path) as file:
         kind = study_kind(file)
         if kind is None:
-            # At once: its checksum is over the whole file, which may be large.
+            # From the open file: opening it again would read all of it for its checksum.
             return read_run(path, file, states)
     return cast("Result", read_result(path, kind))
 
@@ -83,7 +83,7 @@ def save_result(
 
 
 def with_origin(result: Any) -> Any:
-    """A result that says where it comes from, unless a file has said it."""
+    """A result with attributes of its origin, unless it has them from a file."""
     own = "config" not in result.attributes and hasattr(result, "problem")
     facts = (VIEWS["StudyResult.origin"](result.problem) if own else {}) | provenance()
     if own and "config" in result.required:

@@ -1,9 +1,9 @@
-"""A hash of results: the same numbers have the same one, however the file came to hold them.
+"""Hash of results: equal numbers have equal hashes in every file.
 
 SHA-256 over a line "meanfield results 1" and then, for each array in the order of their names, a
 line "NAME TYPE SHAPE" and its numbers in C order: little-endian doubles (f8), pairs of them for
-complex numbers (c16), integers of 8 bytes (i8). Every NaN has the same bytes. What a run pads with
-NaN counts as far as it is needed: columns that are NaN in all rows are left off at the end.
+complex numbers (c16), integers of 8 bytes (i8). Every NaN has the same bytes. Trailing columns that
+are NaN in all rows are padding of a run, and do not count.
 """
 
 from __future__ import annotations
@@ -22,10 +22,7 @@ _PIECE_BYTES = 2**24
 
 
 def result_hash(results: Mapping[str, Any]) -> str:
-    """Hash of named arrays, 64 hexadecimal digits.
-
-    results: of floating, complex or integer numbers, with at least one axis.
-    """
+    """Hash of named arrays of numbers with at least one axis: 64 hexadecimal digits."""
     digest = hashlib.sha256(b"meanfield results 1\n")
     for name in sorted(results):
         values = results[name]
@@ -40,10 +37,7 @@ def result_hash(results: Mapping[str, Any]) -> str:
 
 
 def run_results(time: Any, moments: Any, observables: Mapping[str, Any]) -> dict[str, Any]:
-    """Arrays of a run that its hash covers: time, moments and observables.
-
-    observables: by name. Those with several columns are read as a whole.
-    """
+    """Arrays of a run that its hash covers; observables with several columns are read here."""
     named = {f"observables/{name}": _unpadded(values) for name, values in observables.items()}
     return {"time": time, "moments": moments, **named}
 
@@ -66,11 +60,11 @@ def _pieces(values: Any) -> Iterator[npt.NDArray[Any]]:
 
 
 def _canonical(piece: npt.NDArray[Any], kind: str) -> npt.NDArray[Any]:
-    """Numbers of a piece, one-dimensional, whose memory is what is hashed."""
+    """Numbers of a piece, one-dimensional, with the bytes that are hashed."""
     flat = np.ascontiguousarray(piece, f"<{kind}").reshape(-1)
     if kind == "i8":
         return flat
     numbers = flat.view("<f8")
     missing = np.isnan(numbers)
-    # Bits of a NaN tell where it comes from, which is no result.
+    # Bits of a NaN depend on its origin, which is no result.
     return np.where(missing, np.nan, numbers) if missing.any() else numbers

@@ -1,4 +1,4 @@
-"""The run file (HDF5): its layout, described here and nowhere else, and how to read it.
+"""The run file (HDF5): its layout, and how to read it.
 
     /time                   (n_saves,) scaled time, with units, paper_time_factor, growth_rate_max
     /moments                circle (n_saves, K + 1) complex: int e^{-ik theta} dmu
@@ -17,23 +17,21 @@
     /events/<column>        (n_events,) see `events.Event`: time, kind and
                             text; first_cluster, second_cluster; first_mass, second_mass
     /stability/growth_rates (n_degrees,) of the uniform state
-    /fluctuations/<name>    how far N tokens are from the limit, if it was asked for: limit, shift
+    /fluctuations/<name>    deviations of N tokens from the limit, if requested: limit, shift
                             (n_saves, n), covariance, relation (n_saves, n, n), NaN where they are
                             not resolved; attributes say why, and how n moments are laid out
-    /checkpoint/state       where to go on from, one-dimensional; epoch, clock (time is their sum),
-                            unit, step and counts as attributes; checkpoint/fixed/<name> what the
-                            representation needs besides
+    /checkpoint/state       state at which a run goes on, one-dimensional; attributes epoch, clock
+                            (time is their sum), unit, step and counts; checkpoint/fixed/<name>
+                            constants of the representation
     attributes              format_version, meanfield_version, config, seed, created, status,
                             result_hash (not while running), and the attributes of `provenance`
                             and `wall_time`, ...
 
 Every axis has its dimension scale, so that xarray opens the file with engine="h5netcdf"; time is
-linked into the groups of series. A checksum over the whole file follows its end (`seal`).
+linked into the groups of series. A checksum over the whole file follows its end (`locks.seal`).
 
-Fluctuations of N tokens in a run file, beside the run: its group /fluctuations.
-
-Written at once and as a whole, when the run is there; a run that goes on loses them. They follow
-from the problem and the saved times, and the hash of results does not cover them.
+Fluctuations are written as a whole after the run; a run that goes on deletes them. They follow from
+the problem and the saved times, so the hash of results does not cover them.
 """
 
 from __future__ import annotations
@@ -108,15 +106,14 @@ _WHOLE = {"steps", "rejected", "evaluations"}
 _SLAB_BYTES = 2**25
 # Texts read at once.
 _TEXTS = 256
-# What an under-resolved run may have saved is well below.
+# Moments of under-resolved runs are well below.
 _LARGEST_MOMENT = 1000.0
 
 
 def load(path: str | os.PathLike[str], states: str = "all") -> Run:
     """Load a run file.
 
-    path: the file; states: "all", "last" or "none": which of its states to read; the others become
-    None.
+    states: states to read: "all", "last" or "none"; the others become None.
 
     >>> load("nothing.h5")
     Traceback (most recent call last):
@@ -128,7 +125,7 @@ def load(path: str | os.PathLike[str], states: str = "all") -> Run:
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
-    """Checkpoint of a run file and the representation it belongs to."""
+    """Checkpoint of a run file, and its representation."""
     with opened(path) as file:
         check_format(path, file)
         if "checkpoint" not in file:
@@ -140,17 +137,17 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
         group = file["checkpoint"]
         attributes = plain_attributes(group, *_COUNTS, "clock", "epoch", "unit", "representation")
         name = _representation(attributes["representation"])
-        # Not a number where the next step is to be chosen.
+        # NaN if the stepper chooses the next step.
         step = float(group.attrs["step"])
         clock, epoch, unit = (float(attributes[key]) for key in ("clock", "epoch", "unit"))
-        # The step in which the last saved time lies begins before it, but for rounding.
+        # The step that contains the last saved time begins before it, up to rounding.
         last = increasing_times(file)[-1] * (1 + 1e-9)
         sound = min(clock, epoch) >= 0 and clock + epoch <= last and 0 < unit < np.inf
         if not sound or step <= 0 or np.isinf(step):
             raise ValueError("the clock of the checkpoint is out of range")
         checkpoint = Checkpoint(
             clock=clock,
-            # Densities are their coefficients, all else points.
+            # Coefficients of densities, points of all others.
             state=dataset(group, "state", "fc" if name in _SERIES else "f", (None,))[()],
             step=None if np.isnan(step) else step,
             **{key: attributes[key] for key in _COUNTS},
@@ -162,7 +159,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
 
 
 def _fixed(group: h5py.Group) -> dict[str, Any]:
-    """Constants of a representation besides its state; only a start's density is complex."""
+    """Constants of a representation beside its state; only an initial density is complex."""
     return {
         name: dataset(group, name, "fic" if name == "initial" else "fi", item.shape)[()]
         for name, item in group.items()
@@ -271,7 +268,7 @@ def _representation(name: Any) -> str:
 
 
 def modal(space: Manifold, file: Any, name: str, count: int) -> h5py.Dataset:
-    """Dataset of so many rows of coefficients, as the manifold spreads them."""
+    """Dataset of `count` rows of coefficients, in the layout of the manifold."""
     if len(space.modal_axes) == 1:
         some = space.unpacked(space.moments(np.array([space.origin]), None, 0))
         return dataset(file, name, some.dtype.kind, (count, None))
@@ -280,7 +277,7 @@ def modal(space: Manifold, file: Any, name: str, count: int) -> h5py.Dataset:
 
 
 def read_moments(space: Manifold, file: h5py.File, count: int) -> ModalArray:
-    """Moments at so many times."""
+    """Moments at all `count` times."""
     result: ModalArray = modal(space, file, "moments", count)[()]
     if not np.all(np.isfinite(result)):
         raise ValueError("moments holds what is no number")
@@ -296,7 +293,7 @@ def read_moments(space: Manifold, file: h5py.File, count: int) -> ModalArray:
 
 
 def texts(item: h5py.Dataset) -> list[str]:
-    """Texts of a dataset, as they may be shown."""
+    """Texts of a dataset, for output."""
     strings: list[str] = []
     read, most = 0, EXPANSION * item.file.id.get_filesize()
     for first in range(0, len(item), _TEXTS):
@@ -336,7 +333,7 @@ def checked_observables(space: Manifold, file: h5py.File, count: int) -> dict[st
     for name in {n for n in names - numbers if "/" not in n}:
         if len(datasets[name].shape) == 2:
             shapes[name] = (count, None)
-    # Whoever records other observables than `observe` makes has no clusters, or all of this.
+    # A file has all arrays of clusters or, with other observables, none.
     if names & clusters or "clusters" not in file["observables"]:
         names |= clusters
     return {
@@ -346,7 +343,7 @@ def checked_observables(space: Manifold, file: h5py.File, count: int) -> dict[st
 
 
 def checked_diagnostics(file: h5py.File, count: int) -> dict[str, h5py.Dataset]:
-    """Datasets of diagnostics that are numbers, one for each of so many times."""
+    """Datasets of numerical diagnostics, with a number for each of `count` times."""
     if count == 0:
         return {}
     group = file["diagnostics"]
@@ -375,9 +372,9 @@ def read_events(file: h5py.File) -> tuple[Event, ...]:
 def read_measures(
     space: Manifold, file: h5py.File, count: int, states: str, names: Sequence[str]
 ) -> tuple[Density | Measure | None, ...]:
-    """States at so many times, as far as they are stored and wanted: "all", "last" or "none".
+    """States at `count` times; None where not stored or not wanted ("all", "last" or "none").
 
-    `names` are the representations at every time.
+    `names` are the representations at all times.
     """
     measures: list[Density | Measure | None] = [None] * count
     readers: dict[str, Callable[[Manifold, Any, _Indices], Iterator[Density | Measure]]]
@@ -437,7 +434,7 @@ def _points(space: Manifold, group: h5py.Group, saves: _Indices) -> Iterator[Mea
     check_counts("measure/count", counts, points.shape[1])
     weights: Iterator[Any] = repeat(None)
     if "weights" in group:
-        # As wide as the widest row that has any.
+        # As wide as the widest row with weights.
         weights = _rows(dataset(group, "weights", "f", (rows, None)), saves)
     for count, row, weight in zip(counts[saves], _rows(points, saves), weights, strict=False):
         # Equal weights are not written.
@@ -446,7 +443,7 @@ def _points(space: Manifold, group: h5py.Group, saves: _Indices) -> Iterator[Mea
 
 
 def _rows(source: h5py.Dataset, rows: _Indices) -> Iterator[Any]:
-    """Rows of a dataset, read in slabs: one read a row takes a tenth of a millisecond."""
+    """Rows of a dataset, read in slabs, because one read takes a tenth of a millisecond."""
     slab = max(_SLAB_BYTES // max(source.dtype.itemsize * int(np.prod(source.shape[1:])), 1), 1)
     for first in range(0, len(rows), slab):
         chosen = rows[first : first + slab]
@@ -457,7 +454,7 @@ GROUP = "fluctuations"
 
 
 def write_fluctuations(file: h5py.File, fluctuations: Fluctuations) -> None:
-    """Put fluctuations at all saved times in the place of those that an open run file has."""
+    """Write fluctuations at all saved times in place of those of an open run file."""
     drop_fluctuations(file)
     group = file.create_group(GROUP)
     # The same time under another name, for xarray.
@@ -475,10 +472,7 @@ def drop_fluctuations(file: h5py.File) -> None:
 def read_fluctuations(
     file: h5py.File, attributes: Mapping[str, Any], problem: Callable[[], Problem]
 ) -> Fluctuations | None:
-    """Fluctuations at the saved times of an open run file; None for a file without them.
-
-    `problem` is called at first use.
-    """
+    """Fluctuations of an open run file, or None; `problem` is called at first use."""
     if GROUP not in file:
         return None
     from meanfield.finite.results import Fluctuations

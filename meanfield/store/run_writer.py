@@ -1,6 +1,6 @@
 """Write run files (layout: `run_file`): rows appended to datasets that grow along every axis.
 
-`append` writes rows into an open file; how files stay whole is the recorder's business.
+`append` writes rows into an open file; `recorder` keeps files whole.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Row:
 
 
 def row(snapshot: Snapshot, observed: dict[str, FloatArray], keep_state: bool) -> Row:
-    """Row of a snapshot and of what was observed of it."""
+    """Row of a snapshot and its observables."""
     space = snapshot.measure.manifold
     return Row(
         snapshot.time,
@@ -56,7 +56,7 @@ def row(snapshot: Snapshot, observed: dict[str, FloatArray], keep_state: bool) -
 
 
 def nbytes(state: Density | Measure | None) -> int:
-    """Memory of a state that is kept, in bytes, without its weights."""
+    """Bytes of a state, without its weights."""
     if state is None:
         return 0
     if isinstance(state, Measure):
@@ -70,7 +70,7 @@ def room(rows: Sequence[Row]) -> int:
     if not rows:
         return 0
     numbers = len(rows[0].diagnostics) + sum(value.size for value in rows[-1].observed.values())
-    # Weights beside the points; text and its address.
+    # Twice, for weights beside the points; 64 for a text and its address.
     widest = 2 * max(nbytes(row.state) for row in rows) + rows[0].moments.nbytes + 8 * numbers + 64
     return len(rows) * widest * 5 // 4
 
@@ -96,7 +96,7 @@ def append(file: h5py.File, rows: Sequence[Row]) -> None:
     """Append saved times, one write a dataset."""
     if not rows:
         return
-    # They are of all saved times.
+    # They belong to all saved times.
     drop_fluctuations(file)
     first = len(file["time"])
     file["time"].resize((first + len(rows),))
@@ -123,7 +123,7 @@ def append(file: h5py.File, rows: Sequence[Row]) -> None:
 def _alike(file: h5py.File, name: str, values: list[FloatArray]) -> list[FloatArray]:
     """Values of an observable that are all numbers or all arrays, as those in the file.
 
-    Where an observable of the user's own answers with either, a number is an array of one.
+    If an observable of the user's own returns both, a number becomes an array of one.
     """
     path = f"observables/{name}"
     dimensions = file[path].ndim - 1 if path in file else 0
@@ -143,14 +143,14 @@ def _entry_scale(file: h5py.File, name: str) -> tuple[str]:
     axis = entry_axis(name)
     path = f"observables/{axis.name}"
     if axis.values is not None and path not in file:
-        # Growable like all datasets: a file to which no rows can be added is not gone on with.
+        # Growable like all datasets: `check_grows` refuses others.
         places = file.create_dataset(path, data=axis.values, maxshape=(None,), chunks=True)
         places.make_scale(axis.name)
     return (path,)
 
 
 def append_states(file: h5py.File, states: Sequence[tuple[int, Density | Measure]]) -> None:
-    """Keep states, each with the index of its saved time."""
+    """Append states, each with the index of its saved time."""
     labelled = [(row, m) for row, m in states if isinstance(m, LabelledDensity)]
     if labelled:
         _append_labelled(file, labelled)
@@ -203,7 +203,7 @@ def _append_labelled(file: h5py.File, states: Sequence[tuple[int, LabelledDensit
 
 
 def drop_states(file: h5py.File) -> None:
-    """Forget all states that were kept."""
+    """Delete all states."""
     for group in ("density", "labelled", "measure"):
         if group in file:
             del file[group]
@@ -234,7 +234,7 @@ def write_checkpoint(file: h5py.File, checkpoint: Checkpoint, representation: st
 
 
 def append_events(file: h5py.File, events: Sequence[Event], count: int) -> None:
-    """Append events after the first `kept`; what stood there is forgotten."""
+    """Append events after the first `count`, in place of those that were there."""
     if "events" in file:
         for column in file["events"].values():
             column.resize(count, axis=0)
@@ -305,7 +305,7 @@ def _put(
 
 
 def _fill(file: h5py.File, count: int) -> None:
-    """Give every series that was not written, now or earlier, its missing rows as NaN."""
+    """Extend every series that was not written to `count` rows, with NaN."""
 
     def lengthen(name: str, item: Any) -> None:
         if hasattr(item, "shape") and not item.is_scale and len(item) < count:

@@ -1,14 +1,14 @@
-"""Files of studies (HDF5): one writer and one reader, by what each result says of its arrays.
+"""Files of studies (HDF5): one writer and one reader, by the description of each result.
 
-    attributes       KIND_format_version, then what the study knows of itself, `provenance` and
-                     `wall_time`; result_hash, over every array of the file, unless it is running
+    attributes       KIND_format_version, attributes of the study, of `provenance` and `wall_time`;
+                     result_hash, over every array of the file, unless it is running
     /AXIS            the scale of each axis: an array of the study, or numbers from 0
     /VALUE           every axis of it with its dimension scale attached
     units            an attribute of values with a unit
 
 Names, axes and units come from the fields, see `described.StudyResult`; docs/file-format.md
-lists them. What follows from other arrays is there for other readers. The files are small and
-written anew each time: at once, about every second while results come, and at the end.
+lists them. Arrays that follow from others serve other readers. The files are small and written
+anew each time: at once, about every second while results come, and at the end.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ STUDY_COMMANDS = {
     "phase_diagram": "phase",
     "corrected_runs": "predict",
 }
-"""Kind of a study file -> the command that writes it, of those that have one."""
+"""Kind of a study file -> the command that writes it, if there is one."""
 
 
 def writer_of(kind: str) -> str:
@@ -85,10 +85,7 @@ def labelled_arrays(result: StudyResult) -> Labelled:
 
 
 def write_result(target: Path | OutputFile, result: StudyResult) -> None:
-    """Write a result, with its attributes, into a file in place of what was there.
-
-    target: the file; one that is to be recognised is refused if another took its place.
-    """
+    """Write a result with its attributes into a file, as `write_study` does."""
     renamed = {*result.stored_as.values()}
     attributes = {name: v for name, v in result.attributes.items() if name not in renamed}
     attributes |= result.stored_facts()
@@ -134,17 +131,14 @@ def write_study(
     attributes: Mapping[str, Any],
     arrays: Labelled,
 ) -> None:
-    """Write a study into a file in place of what was there.
-
-    target: the file; one that is to be recognised is refused if another took its place.
-    """
+    """Write a study into a file in place of its contents, see `replace_file`."""
 
     def write(file: h5py.File) -> None:
         file.attrs[_version_name(kind)] = version
         for name, value in attributes.items():
             file.attrs[name] = value
         put_arrays(file, arrays)
-        # A study that was read has the hash of its day; while it runs there is none.
+        # Attributes of a study that was read have its old hash; while it runs there is none.
         file.attrs.pop("result_hash", None)
         if attributes.get("status", RUNNING) != RUNNING:
             file.attrs["result_hash"] = result_hash(file)
@@ -154,7 +148,7 @@ def write_study(
 
 
 def put_arrays(file: Any, arrays: Labelled) -> None:
-    """Put arrays into an open file or group, which may have some of the scales."""
+    """Put arrays into an open file or group, which may have some of the scales already."""
     new = {name: one for name, one in arrays.items() if name not in file}
     for name, (axes, value, _) in new.items():
         dataset = file.create_dataset(name, data=value)
@@ -181,7 +175,7 @@ def read_study(
                 f"{version} ({_version_name(kind)} is {number})."
             )
         attributes = plain_attributes(file, *required)
-        # The version is the file's: a study that is read and written again gets that of its day.
+        # The version belongs to the file: a study that is written again gets the current one.
         del attributes[_version_name(kind)]
         yield file, attributes
 
@@ -202,14 +196,13 @@ def record_study(
 ) -> Generator[Runs, None, None]:
     """Put results of runs into the table of a study as they come, and write it about every second.
 
-    - file: written at once, and at the end; one that is to be recognised is refused if another took
-      its place. An earlier result stays until the first runs are finished.
+    - file: also written at once, and at the end, see `replace_file`. An earlier result stays until
+      the first runs are finished.
     - write: writes results into the file, as `write_result` does.
-    - study, table: what is to be run, and what is known already; may be filled in place.
-    - spent: where the time goes, results counting as running, the rest as writing; stored in the
-      file, as far as it is known when the file is written.
+    - study, table: the study and its results so far; the table may be filled in place.
+    - spent: wall time of "running" and "writing", stored whenever the file is written.
 
-    Yields runs after their results were taken. Whatever ends the stream, the file holds them all.
+    Yields runs after the table has their results. However the stream ends, the file has them all.
     """
     spent = spent or WallTime()
     output = file if isinstance(file, OutputFile) else OutputFile(file)

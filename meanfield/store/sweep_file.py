@@ -1,4 +1,4 @@
-"""The index of a sweep, `sweep.json` in its folder: its layout, described here and nowhere else.
+"""The index of a sweep, `sweep.json` in its folder: its layout, and how to read it.
 
     sweep_format_version   1
     parameters             list of {"key": "section.key", "values": [...]}, in the order given
@@ -11,8 +11,8 @@
     attributes             meanfield_version, created, status, title, config, and attributes of
                            `provenance` and `wall_time`; config is the run file of the first member
 
-Strict JSON. It is replaced at once, about every second while members finish, and at the end: what
-it does not know yet stands in the run files, which are whole at every instant, too.
+Strict JSON. It is replaced at once, about every second while members finish, and at the end. The
+run files have what it lacks until then; they are whole at every instant, too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from meanfield.studies.sweep_results import Member, Parameter, Sweep
 INDEX = "sweep.json"
 """Name of the index in its folder."""
 PARTS = "parts"
-"""Folder in it of the indices of parts, which have the members I, I + M, ... alone."""
+"""Folder in it for indices of parts, each with the members I, I + M, ... alone."""
 INDEX_BEGINNING = b'{\n "sweep_format_version"'
 SWEEP_FORMAT_VERSION = 1
 
@@ -75,7 +75,7 @@ def load_sweep(folder: str | os.PathLike[str]) -> Sweep:
     Raises
     ------
     ValueError
-        If there is no index, it is damaged, or of a format that this version does not know.
+        If the index is missing, damaged, or of an unknown format.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def load_sweep(folder: str | os.PathLike[str]) -> Sweep:
 
 
 def read_index(index: Path, path: Path, folder: Path) -> Sweep:
-    """Sweep of an index, that of the folder or of a part; path: as it was asked for."""
+    """Sweep of an index, that of the folder or of a part; path: as the user gave it."""
     try:
         if not index.is_file():
             raise FormatError(f"{path} holds no sweep: there is no {index}.")

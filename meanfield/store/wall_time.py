@@ -1,7 +1,7 @@
-"""Where the time of a run goes: seconds on the wall clock, by phase, added up over sessions.
+"""Wall time of a run in seconds, by phase, added up over sessions.
 
-One phase at a time is running; what a phase does inside another one counts for itself alone, so
-that phases add up to the time spent.
+One phase runs at a time: a phase inside another one interrupts it, so the phases add up to the
+time spent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 Item = TypeVar("Item")
 
 PHASES = ("setup", "stepping", "observing", "running", "writing")
-"""Set-up; steps of a run, and what is observed of them; tasks of a study; files."""
+"""Set-up; steps of a run, and its observables; tasks of a study; writing files."""
 
 _PREFIX = "seconds_"
 
@@ -24,7 +24,7 @@ _PREFIX = "seconds_"
 class WallTime:
     """Seconds by phase, counted while they pass."""
 
-    # Given or derived. Phases are those of `PHASES`.
+    # Phases are those of `PHASES`.
     seconds: dict[str, float] = field(default_factory=dict)
     _phase: str | None = field(default=None, init=False, repr=False)
     _since: float = field(default=0.0, init=False, repr=False)
@@ -59,7 +59,7 @@ class WallTime:
         return {_PREFIX + phase: seconds for phase, seconds in self.seconds.items()}
 
     def _turn_to(self, phase: str | None) -> str | None:
-        """Count what has passed and begin another phase; which one ran until now."""
+        """Count the time of the current phase and begin another one; return the former."""
         now = clock.perf_counter()
         if self._phase is not None:
             self.add({self._phase: now - self._since})
@@ -68,6 +68,6 @@ class WallTime:
 
 
 def seconds_by_phase(attributes: Mapping[str, Any]) -> dict[str, float]:
-    """Seconds that the attributes of a file tell of, in the order of `PHASES`."""
+    """Seconds in the attributes of a file, in the order of `PHASES`."""
     named = {phase: attributes.get(_PREFIX + phase) for phase in PHASES}
     return {phase: float(seconds) for phase, seconds in named.items() if seconds is not None}
