@@ -1,7 +1,4 @@
-"""Initial measures: laws that any manifold can build.
-
-A law is plain data, a copy of what it is given; any manifold can build it, later.
-"""
+"""Initial laws: plain data, a copy of its arguments, that any manifold can build later."""
 
 from __future__ import annotations
 
@@ -29,15 +26,15 @@ from meanfield.spaces.configurations import check_shape, shape_points
 from meanfield.spaces.manifold import Manifold, check_mass
 from meanfield.terms.kernels.exponential import LARGEST_BETA, SMALLEST_BETA, exponential
 
-# Nobody writes radians like this, and most sets of degrees have an angle beyond 26 of them.
+# Larger angles are hardly meant as radians; most lists of degrees exceed it.
 _FOUR_TURNS = 8.0 * np.pi
 # Products of longer vectors may overflow.
 _LARGEST_SCALE = 1e8
-# Angles to the axis that are rounding of a vector along it.
+# Largest angle between the axis and a rounded vector along it.
 _ON_AXIS = 1e-7
 
 Mean = float | Sequence[float] | FloatArray | None
-"""Where a law is centred: an angle, a vector, or None for the manifold's own origin."""
+"""Centre of a law: an angle, a vector, or None for the manifold's origin."""
 Modes = Annotated[Sequence[Sequence[float]], "a list of modes, such as [[3, 0.1, 0.0]]"]
 Part = tuple[float, Mean, float]
 """Weight, mean and concentration of a component."""
@@ -51,16 +48,12 @@ _Law = TypeVar("_Law")
 
 
 class InitialLaw(Protocol):
-    """Interface of laws: plain data that compares, hashes and pickles, with a name."""
+    """Interface of laws: data that compares, hashes and pickles, with a name in run files."""
 
     @property
-    def name(self) -> str:
-        """Name in run files."""
-        ...
+    def name(self) -> str: ...
 
-    def build(self, manifold: Manifold) -> Density | Measure:
-        """The measure on a manifold."""
-        ...
+    def build(self, manifold: Manifold) -> Density | Measure: ...
 
 
 def has_density(law: InitialLaw) -> bool:
@@ -69,7 +62,7 @@ def has_density(law: InitialLaw) -> bool:
 
 
 class PlainLaw:
-    """Base of laws that are data: equal by value, printed as the call that makes them again."""
+    """Base of laws: equal by value; their repr is the call that makes them."""
 
     __eq__, __hash__ = same_value, value_of
 
@@ -84,19 +77,19 @@ class PlainLaw:
         return f"{type(self).__name__}({', '.join(words)})"
 
     def _take(self, **values: Any) -> None:
-        """Set fields of a frozen dataclass to read-only copies."""
+        """Set fields of a frozen dataclass."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
 
 @dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
 def plain_law(law: type[_Law]) -> type[_Law]:
-    """Make a class of laws a frozen dataclass whose fields are checked."""
+    """Make a class of laws a frozen dataclass with checked fields."""
     return checked(dataclass(frozen=True, eq=False, repr=False)(law))
 
 
 def _format_field(value: Any) -> str:
-    """A field in a repr: functions by their names, arrays by their shapes."""
+    """Field for a repr: functions by their names, arrays by their shapes."""
     if callable(value):
         return str(getattr(value, "__name__", repr(value)))
     if isinstance(value, tuple):
@@ -106,14 +99,14 @@ def _format_field(value: Any) -> str:
 
 @plain_law
 class Law(PlainLaw):
-    """A law of your own; the package's are the classes below.
+    """A law of your own.
 
     Attributes
     ----------
     name : str
-        As files and figures call it.
+        Name in files and figures.
     build : callable (manifold) -> Density | Measure
-        Laws are equal if it is the same function, and pickle if it does.
+        Laws with the same function are equal; a law pickles if its function does.
     """
 
     name: str
@@ -122,7 +115,7 @@ class Law(PlainLaw):
 
 @plain_law
 class uniform(PlainLaw):
-    """Uniform measure: stationary for every kernel; f = 1.
+    """Uniform measure, f = 1: stationary for every kernel.
 
     Examples
     --------
@@ -138,7 +131,7 @@ class uniform(PlainLaw):
 
 @plain_law
 class perturbed_uniform(PlainLaw):
-    """Uniform density with a few modes added.
+    """Uniform density plus a few modes.
 
     Circle: f(theta) = 1 + sum_i [A_i cos(k_i theta) + B_i sin(k_i theta)].
     Sphere: f(x) = 1 + sum_i A_i Y_{l_i m_i}(x). The real harmonics have mean square 1 and no
@@ -147,14 +140,13 @@ class perturbed_uniform(PlainLaw):
 
     Parameters
     ----------
-    modes : sequence of (k, cosine, sine) on the circle, of (l, m, amplitude) on the sphere
-        And of (l, amplitude) with an axis.
-        Degrees >= 1 with their amplitudes relative to uniform.
+    modes : sequence of (k, cosine, sine) on the circle, (l, m, amplitude) on the sphere
+        (l, amplitude) on `Axial(d)`. Degrees >= 1 with amplitudes relative to uniform.
 
     Raises
     ------
     ValueError
-        When built: if a mode is malformed or beyond the largest degree, or the density is negative
+        When built: if a mode is malformed or above the largest degree, or the density is negative
         somewhere.
 
     Examples
@@ -181,9 +173,9 @@ class perturbed_uniform(PlainLaw):
 class von_mises_fisher(PlainLaw):
     """Von Mises-Fisher density proportional to exp(concentration * <x, mean>).
 
-    It has a Dirac's moments at `mean`, times a_l / a_0 of the exponential kernel's multipliers. On
-    the circle c_k = I_k(kappa) / I_0(kappa) e^{-ik mean}. `mean` is an angle in radians or a
-    vector, by default the angle 0 or the north pole.
+    Its moments are those of a Dirac measure at `mean` times a_l / a_0, the multipliers of the
+    exponential kernel; on the circle c_k = I_k(kappa) / I_0(kappa) e^{-ik mean}. `mean` is an angle
+    in radians or a vector, by default the angle 0 or the north pole.
 
     Examples
     --------
@@ -202,7 +194,7 @@ class von_mises_fisher(PlainLaw):
 
     @property
     def components(self) -> tuple[Part, ...]:
-        """Itself as a mixture of one."""
+        """The law as a mixture of one component."""
         return ((1.0, self.mean, self.concentration),)
 
     def build(self, manifold: Manifold) -> Density:
@@ -250,12 +242,12 @@ class mixture(PlainLaw):
 
 @checked
 def component(*, weight: float, concentration: float, mean: Mean = None) -> Part:
-    """Component of a mixture, in immutable numbers."""
+    """Component of a mixture as immutable numbers."""
     return weight, _immutable_mean(mean), concentration
 
 
 def _check_components(components: Sequence[Part]) -> None:
-    """Refuse weights that do not sum to 1, and numbers out of range."""
+    """Refuse weights whose sum is not 1, and numbers out of range."""
     if not components:
         raise ValueError("a mixture needs a component, got none: (weight, mean, concentration).")
     weights = np.array([weight for weight, _, _ in components], dtype=np.float64)
@@ -274,7 +266,7 @@ def _check_components(components: Sequence[Part]) -> None:
 def _mixture_density(manifold: Manifold, components: Sequence[Part]) -> Density:
     uniform_, rings = manifold.from_modes([]), manifold.has_rings
     sharpest, degree = max(kappa for _, _, kappa in components), 0
-    # Below, uniform to the last bit.
+    # A smaller concentration is uniform to the last bit.
     if sharpest >= SMALLEST_BETA:
         degree = exponential(sharpest).degree(manifold.dimension, of_points=rings)
     if degree > manifold.largest_degree:
@@ -306,7 +298,7 @@ def _mixture_density(manifold: Manifold, components: Sequence[Part]) -> Density:
 
 
 def _check_on_axis(manifold: Manifold, mean: Mean, centre: FloatArray, kappa: float) -> None:
-    """Refuse a centre beside the axis, and put one that is on it by rounding there."""
+    """Refuse a centre off the axis; move a rounded one onto it."""
     pole = 0.0 if centre[0] < 0.5 * np.pi else np.pi
     if kappa > 0.0 and abs(centre[0] - pole) > _ON_AXIS:
         raise ValueError(
@@ -325,24 +317,24 @@ def _immutable_mean(mean: Mean) -> float | tuple[float, ...] | None:
 
 @plain_law
 class sampled(PlainLaw):
-    """Density whose moments up to max_degree equal the moments of iid uniform tokens.
+    """Density whose moments up to max_degree are those of iid uniform tokens.
 
     Parameters
     ----------
     tokens : int
-        How many uniform tokens are drawn.
+        Number of uniform tokens to draw.
     seed : int
-        Of the draw.
+        Seed of the draw.
     max_degree : int, optional
-        Largest degree whose moments are kept; by default twice the dominant degree of the problem
-        that it is the initial law of, or 2 if none grows.
+        Largest degree of the moments. Default in a problem: twice its dominant degree, 2 if none
+        grows, and about the kernel's degree if growth rates have no closed form.
 
     Raises
     ------
     ValueError
-        If a number is negative, or there is no token. When built: if that density is negative
-        somewhere, so that it takes more tokens or fewer degrees; if max_degree is beyond what the
-        manifold has, or neither it nor a problem is given.
+        If a number is negative, or there is no token. When built: if the density is negative
+        somewhere (take more tokens or fewer degrees), max_degree is too large for the manifold, or
+        neither max_degree nor a problem is given.
 
     Examples
     --------
@@ -363,7 +355,7 @@ class sampled(PlainLaw):
             at_least(0, max_degree=self.max_degree)
 
     def build(self, manifold: Manifold) -> Density:
-        manifold.from_modes([])  # which refuses where there are no densities
+        manifold.from_modes([])  # raises where there are no densities
         if self.max_degree is None:
             raise ValueError(
                 "sampled: max_degree has no default without a problem: give it, or take the "
@@ -391,16 +383,16 @@ def _check_draw(tokens: int, seed: int) -> None:
 
 @plain_law
 class normal_tokens(PlainLaw):
-    """Tokens at independent normal vectors, of mean 0 and variance scale^2 in each coordinate.
+    """Tokens at independent normal vectors; coordinates have mean 0 and variance scale^2.
 
-    The usual start in R^d. On spheres only directions count: tokens are uniform there.
+    The usual start in R^d. On spheres only directions count, so tokens are uniform.
 
     Parameters
     ----------
     tokens : int
-        How many.
+        Number of tokens.
     seed : int
-        Of the draw.
+        Seed of the draw.
     scale : float
         Standard deviation of a coordinate.
 
@@ -437,16 +429,16 @@ class normal_tokens(PlainLaw):
 
 @plain_law
 class configuration(PlainLaw):
-    """Points of a famous configuration: a polygon, a polytope, a sharp configuration.
+    """Points of a known configuration: a polygon, a polytope, a sharp configuration.
 
-    Where repulsive tokens come to rest; under attraction states that `cluster_rates` knows to be
-    unstable. `stationary_spectrum` has the spectrum of each.
+    Repulsive tokens come to rest there. `cluster_rates` has their growth rates under attraction,
+    `stationary_spectrum` their spectra.
 
     Parameters
     ----------
     shape : str
-        "polygon", of `tokens` points; "subsphere", the uniform measure of S^{dimension - 1} by
-        quadrature; "antipodal", a pair; "simplex", "cross_polytope", "cube", of
+        "polygon" of `tokens` points; "subsphere", the uniform measure of S^{dimension - 1} by
+        quadrature; "antipodal", a pair; "simplex", "cross_polytope", "cube", in
         every dimension; "icosahedron", "dodecahedron" in R^3, "600_cell" (120 points in R^4);
         "hemicube" (16 in R^5), "schlaefli" (27 in R^6), "28_lines" (56 in R^7), "e8" (240 in R^8);
         "isotropic_112", "regular_162" in R^21, "higman_sims" (100), "mclaughlin" (275),
@@ -454,20 +446,19 @@ class configuration(PlainLaw):
         R^24).
     tokens : int, optional
         Points of a polygon, or around a subsphere, at least 2; no other shape takes it. The
-        quadrature, equal angles and Gauss nodes with their masses, is right to degree tokens - 1.
+        quadrature, equal angles and Gauss nodes with their masses, is exact to degree tokens - 1.
     dimension : int, optional
-        d of R^d in which a simplex, cross-polytope or cube lies, by default that of the manifold,
-        or a subsphere, at least 2.
-        Shapes of fewer dimensions than the manifold lie in a subsphere, that of the first axes;
-        the antipodal pair lies on the last axis.
+        Dimension d of the R^d of a simplex, cross-polytope or cube, by default the manifold's; or
+        of a subsphere, at least 2. Shapes of fewer dimensions than the manifold lie in the
+        subsphere of the first axes; the antipodal pair lies on the last axis.
     weights : list of float, optional
         Masses of the points, with sum 1; equal by default.
 
     Raises
     ------
     ValueError
-        If the shape is not known, or lacks a number or takes none. When built: if the manifold has
-        too few dimensions or no tokens, or there are not as many weights.
+        If the shape is not known, or a number is missing or not allowed. When built: if the
+        manifold has too few dimensions or no tokens, or the number of weights is wrong.
 
     References
     ----------
@@ -506,13 +497,13 @@ class configuration(PlainLaw):
 
 @plain_law
 class from_density(PlainLaw):
-    """Density given by its coefficients, as `Density` takes them: on the sphere SHCoeffs too.
+    """Density with given coefficients, in the layout of `Density`; on the sphere also SHCoeffs.
 
     Raises
     ------
     ValueError
-        If one is not finite or the mass, that of degree 0, is not 1; when built, if they are no
-        coefficients there, or the density is negative somewhere.
+        If a coefficient is not finite, or the mass, of degree 0, is not 1. When built: if the
+        layout is not that of the manifold, or the density is negative somewhere.
     """
 
     coefficients: ModalArray
@@ -533,18 +524,19 @@ class from_points(PlainLaw):
 
     Parameters
     ----------
-    points : array, shape (n,), (n, 2) or (n, 3)
-        Angles in radians or vectors for the circle, vectors for the sphere. Lengths do not matter.
+    points : array, shape (n,) or (n, d)
+        Angles in radians or vectors for the circle, vectors elsewhere. On spheres their lengths do
+        not matter.
     weights : array, shape (n,), optional
         With sum 1.
     name : str
-        What files and figures call it.
+        Name in files and figures.
 
     Raises
     ------
     ValueError
-        If there is no point, or angles look like degrees: the largest is beyond four turns, and
-        within 360. Else when built, if points or weights are malformed.
+        If there is no point, or angles look like degrees: the largest is between four turns and
+        360. When built: if points or weights are malformed.
 
     Examples
     --------
@@ -567,7 +559,7 @@ class from_points(PlainLaw):
 
 
 def in_radians(points: FloatArray) -> FloatArray:
-    """Points that users give; ValueError if they are angles that look like degrees."""
+    """Return a user's points; ValueError if they look like angles in degrees."""
     largest = np.abs(points).max(initial=0.0) if points.ndim == 1 else 0.0
     if _FOUR_TURNS < largest <= 360.0:
         raise ValueError(
@@ -579,7 +571,7 @@ def in_radians(points: FloatArray) -> FloatArray:
 
 @runtime_checkable
 class LabelledLaw(InitialLaw, Protocol):
-    """A law that says of each label where its tokens start."""
+    """A law with a density for each label."""
 
     def parts(self, manifold: Manifold, labels: FloatArray) -> ModalArray:
         """Coefficients of the density of each label, shape (M, ...)."""
@@ -588,17 +580,17 @@ class LabelledLaw(InitialLaw, Protocol):
 
 @plain_law
 class with_profile(PlainLaw):
-    """Density that is further from uniform the later the position: 1 + s^p (f - 1), 0 < s <= 1.
+    """Density 1 + s^p (f - 1) at position s, 0 < s <= 1, for attention with a mask.
 
-    For attention with a mask, whose tokens have positions s in their list. About uniform such
-    profiles stay what they are: moments of degree l grow like e^{lambda_l t / (p + 1)}.
+    Close to uniform the profile keeps its form, and moments of degree l grow like
+    e^{lambda_l t / (p + 1)}.
 
     Parameters
     ----------
     law : InitialLaw
-        Density f, that of the last position.
+        Density f, at the last position.
     power : float
-        p, not negative; 0 is the same density everywhere.
+        p, not negative; 0 gives the same density at all positions.
 
     Raises
     ------
@@ -624,7 +616,6 @@ class with_profile(PlainLaw):
         return self.law.name
 
     def parts(self, manifold: Manifold, labels: FloatArray) -> ModalArray:
-        """Coefficients at positions, shape (M, ...)."""
         built = self._built(manifold)
         parts = labels[:, None] ** self.power * built.coefficients
         parts[:, 0] = 1.0
@@ -641,19 +632,20 @@ class with_profile(PlainLaw):
 
 @plain_law
 class from_labels(PlainLaw):
-    """Density of each label: position s in (0, 1] under a mask, or frequency.
+    """Density for each label: a position s in (0, 1) under a mask, or a frequency.
 
     Parameters
     ----------
     densities : callable (label) -> InitialLaw, or array, shape (M, ...)
-        Laws are equal if it is the same function, and pickle if it does. Or coefficients of M
-        labels, positions in their order or the nodes of a law of frequencies, as `Density` takes
-        them on the circle, packed on the sphere: `labels` is M then.
+        Laws with the same function are equal; a law pickles if its function does. An array has the
+        coefficients of M labels, which are ordered positions or the nodes of a law of frequencies:
+        as in `Density` on the circle, packed on the sphere. A run then has `labels` = M.
 
     Raises
     ------
     TypeError, ValueError
-        When built: if it gives no law, or one with points; if a run has another number of labels.
+        When built: if the function gives no law, or one with points, or a run has another number
+        of labels.
 
     Examples
     --------
@@ -681,7 +673,6 @@ class from_labels(PlainLaw):
         return None if callable(self.densities) else len(self.densities)
 
     def parts(self, manifold: Manifold, labels: FloatArray) -> ModalArray:
-        """Coefficients at labels, shape (M, ...), up to the largest degree of any."""
         densities = self.densities
         if callable(densities):
             coefficients = [self._coefficients(densities, manifold, float(s)) for s in labels]
@@ -705,7 +696,6 @@ class from_labels(PlainLaw):
         return _density(law.build(manifold), "a law of labels").coefficients
 
     def build(self, manifold: Manifold) -> Density:
-        """Refuse: without labels there is nothing to average over."""
         raise ValueError(
             "from_labels gives a density to each label, and there are no labels here: give the "
             'problem a mask (mf.Attention(..., mask="causal")) or frequencies.'

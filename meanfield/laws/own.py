@@ -1,7 +1,7 @@
-"""Initial laws of the user's own: a density given by a function, or by its values on a grid.
+"""Initial laws of the user's own: a density from a function, or from its values on a grid.
 
-Both are made a series. A function is sampled on finer and finer grids until its spectrum has
-decayed to rounding; values are what they are, and the series goes through them.
+Both become a series. A function is sampled on finer and finer grids until its spectrum has decayed
+to rounding. For given values the series interpolates them.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from meanfield.spaces.manifold import of_space
 if TYPE_CHECKING:
     from meanfield.spaces.manifold import Manifold
 
-# Degree of the first grid, by family: what is narrower than its nodes might not be seen.
+# Degree of the first grid, by family: its nodes may miss narrower features.
 _FIRST_DEGREE = {"axial": 64, "circle": 256, "sphere": 64}
-# Sizes of the last quarter of degrees, of the largest: rounding of a sum of the values.
+# Size of the last quarter of degrees, relative to the largest: rounding of a sum of the values.
 _DECAYED = 8 * EPS
-# A steep function magnifies the rounding of its argument, and its spectrum ends in a plateau: taken
-# below this share only, which no kink reaches by the largest degree.
+# A steep function magnifies the rounding of its argument, and its spectrum ends in a plateau. It is
+# accepted below this relative size, which no kink reaches by the largest degree.
 _PLATEAU = 1e-11
-# The series is held against the function at as many places as there are nodes, at most at so many:
-# degrees that fold onto lower ones at the nodes do not there.
+# Largest number of random places, else as many as nodes, at which the series is compared with the
+# function: high degrees that equal lower ones at the nodes (aliases) differ there.
 _PLACES = 2**16
 _MISSED = 1e-9
-# Nodes, values, the user's temporaries and transforms, in doubles a node.
+# Doubles per node for nodes, values, the user's temporaries and transforms.
 _DOUBLES_PER_NODE = 12
-# Rounding of what is zero.
+# Rounding of a zero, relative to the largest value.
 _NEGATIVE = 1e-13
 
 
@@ -46,24 +46,23 @@ class from_function(PlainLaw):
     Parameters
     ----------
     function : callable
-        Density relative to uniform, up to a factor: it is divided by its mean. It gets angles
-        (n,) on the circle, polar angles with an axis, unit vectors (n, 3) on the sphere. It
-        returns n real numbers, finite and not negative. Not made for features
-        narrower than 0.01 on the circle, 0.03 on the sphere, in a density that is smooth elsewhere:
-        they may fall between the nodes. Laws are equal if it is the same function, and pickle if
-        it does, as a lambda does not.
+        Density relative to uniform, up to a factor. It gets angles (n,) on the circle, polar angles
+        on `Axial(d)`, unit vectors (n, 3) on the sphere. It returns n real numbers, finite and not
+        negative. Features narrower than 0.01 on the circle, 0.03 on the sphere, may fall between
+        the nodes if the density is smooth elsewhere. Laws with the same function are equal; a law
+        pickles if its function does, which a lambda does not.
 
     Raises
     ------
     TypeError
-        If it is no function; when built, if it does not answer with real numbers.
+        If it is no function; when built, if it does not return real numbers.
     ValueError
         When built: if values are not finite, negative, or all zero, or if the spectrum has not
-        decayed to rounding by the largest degree, as of functions with jumps and kinks.
+        decayed to rounding by the largest degree, as for functions with jumps and kinks.
 
     See Also
     --------
-    from_values : from measurements, of which there are no more.
+    from_values : density from measured values on a grid.
 
     Examples
     --------
@@ -86,7 +85,7 @@ class from_function(PlainLaw):
         try:
             values = np.asarray(self.function(points))
         except (TypeError, ValueError) as error:
-            # Those of other classes, as of a run file's Python, say enough.
+            # Errors of other classes, as from a run file's Python, say enough.
             if type(error) not in (TypeError, ValueError):
                 raise
             raise type(error)(f"the function of the density failed ({error}): {hint}.") from error
@@ -104,7 +103,7 @@ class from_function(PlainLaw):
 
 
 def _check_values(values: FloatArray, place: Callable[[int], str], whose: str) -> None:
-    """Refuse values that are no density's: not finite, negative or all zero."""
+    """Refuse values that are not finite, negative or all zero."""
     flat = values.reshape(-1)
     if not np.all(np.isfinite(flat)):
         i = int(np.argmin(np.isfinite(flat)))
@@ -117,7 +116,7 @@ def _check_values(values: FloatArray, place: Callable[[int], str], whose: str) -
 
 
 def _series(space: Manifold, values_at: Callable[[FloatArray], FloatArray]) -> ModalArray:
-    """Coefficients of a function to rounding, divided by its mean."""
+    """Coefficients of a function, exact to rounding, divided by its mean."""
     degree, largest = of_space(_FIRST_DEGREE, space, "density"), space.largest_degree
     while True:
         grid = space.grid(degree)
@@ -127,7 +126,7 @@ def _series(space: Manifold, values_at: Callable[[FloatArray], FloatArray]) -> M
         series = grid.to_modal(values / unit)
         unit, series = unit * series[0].real, series / series[0].real
         sizes = space.sizes_by_degree(series)
-        # Two parts of the spectrum, to see whether it still falls.
+        # Compares two parts of the spectrum: does it still fall?
         middle, last = sizes[degree // 2 : 3 * degree // 4].max(), sizes[3 * degree // 4 :].max()
         noise = max(middle, last) / sizes.max()
         wrong = f"at degree {degree} its spectrum is still {last:.2g} of the mean"
@@ -142,7 +141,7 @@ def _series(space: Manifold, values_at: Callable[[FloatArray], FloatArray]) -> M
                 return series
             wrong = f"its series of degree {degree} is off by {missed:.2g} of its largest value"
         finer = min(2 * degree, largest)
-        # Twice the degree has 2^dimension as many nodes; of axial densities tables of their square.
+        # Twice the degree has 2^dimension times as many nodes; axial grids have a square table.
         nodes = len(grid.weights) * 2 ** min(space.dimension, 2)
         need = 8 * (_DOUBLES_PER_NODE * nodes + (nodes**2 if space.has_rings else 0))
         if degree == largest or need > available_memory():
@@ -155,7 +154,7 @@ def _series(space: Manifold, values_at: Callable[[FloatArray], FloatArray]) -> M
 
 @plain_law
 class from_values(PlainLaw):
-    """Density proportional to values on a grid, made a series that goes through them.
+    """Density proportional to values on a grid: a series that interpolates them.
 
     Parameters
     ----------
@@ -171,15 +170,15 @@ class from_values(PlainLaw):
     Raises
     ------
     TypeError
-        If the values are no real numbers.
+        If the values are not real numbers.
     ValueError
-        If they are not finite, negative or all zero; when built, if the shape is that of no grid
-        or the series is negative between the nodes, as next to jumps.
+        If they are not finite, negative or all zero. When built: if no grid has their shape, or the
+        series is negative between the nodes, as next to jumps.
 
     References
     ----------
     Driscoll, Healy, Computing Fourier transforms and convolutions on the 2-sphere, Adv. Appl. Math.
-    15 (1994), 202-250: the weights of the first grid of the sphere, which pyshtools has.
+    15 (1994), 202-250: the weights of the grid (n, 2 n), in pyshtools.
 
     Examples
     --------
@@ -200,7 +199,7 @@ class from_values(PlainLaw):
         values, own = self.values, cast(Any, self.values)
         if hasattr(values, "to_array"):
             array, grid = own.to_array(), own.grid
-            # An extended pyshtools.SHGrid says the first longitude again, and the south pole.
+            # An extended pyshtools.SHGrid repeats the first longitude, and has the south pole.
             values = array[: -1 if grid == "DH" else None, :-1] if own.extend else array
             self._take(grid=grid)
         array = np.array(values)
@@ -239,13 +238,13 @@ def _on_circle(values: FloatArray, grid: str) -> ModalArray:
         )
     series = np.fft.rfft(values, norm="forward")
     if len(values) % 2 == 0:
-        # On the nodes cos(n theta / 2) is half of e^{i n theta / 2} and its conjugate each.
+        # cos(n theta / 2) = (e^{i n theta / 2} + e^{-i n theta / 2}) / 2; rfft adds both halves.
         series[-1] *= 0.5
     return np.asarray(series)
 
 
 def _on_sphere(values: FloatArray, grid: str) -> ModalArray:
-    """Coefficients as pyshtools has them, (2, L + 1, L + 1), by its quadrature."""
+    """Coefficients (2, L + 1, L + 1) in pyshtools' layout, by its quadrature."""
     from pyshtools import SHGrid
 
     rings = len(values)

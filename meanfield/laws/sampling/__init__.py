@@ -1,8 +1,8 @@
-"""Tokens drawn from a density: independent, exact in law, decided by the generator alone.
+"""Independent tokens from a density, exact in law; the generator alone decides them.
 
-Near uniform by rejection: a uniform proposal x is kept with probability f(x) / bound, the bound
-being proven (`spaces.extremes`). Else by inversion of cumulative distributions, which costs the
-same however sharp the density is: `circle`, `sphere`, polar angles, and closed forms of mixtures.
+Densities near uniform use rejection: a uniform proposal x is accepted with probability
+f(x) / bound, with a proven bound (`spaces.extremes`). Others invert cumulative distributions, at a
+cost that does not depend on the peak: `circle`, `sphere`, polar angles, and mixtures.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from meanfield.spaces import Manifold
 
 __all__ = ["drawing_bytes", "sample_tokens", "tokens_of"]
 
-# Proposals a token up to which rejection is taken everywhere.
+# Rejection is used up to this number of proposals per token.
 _NEAR_UNIFORM = 8.0
-# And a degree on the sphere: inversion takes 17, 65, 360 microseconds a token at degree 200, 630,
-# 1,780, a proposal some 0.25.
+# Or, on the sphere, up to this number times the degree: inversion takes 17, 65, 360 microseconds
+# per token at degree 200, 630, 1,780, a proposal some 0.25.
 _A_DEGREE = {1: 0.0, 2: 0.25}
-# Proposals at a time, and bytes that each takes.
+# Proposals at a time, and the bytes of each.
 _PROPOSALS = 2**20
 _PROPOSAL_BYTES = {1: 40, 2: 90}
 # Tokens of mixtures at a time.
@@ -32,28 +32,27 @@ _AT_ONCE = 2**16
 
 @checked
 def sample_tokens(density: Density, count: int, rng: np.random.Generator | int) -> FloatArray:
-    """Independent tokens from a density, exact in law however sharp it is.
+    """Independent tokens from a density, exact in law for any peak.
 
-    Memory is bounded beside that of the tokens themselves.
+    Memory is bounded, besides that of the tokens.
 
     Parameters
     ----------
     density : Density
-        From which to draw.
     count : int
         Number of tokens.
     rng : numpy.random.Generator or int
-        Its state and `count` alone decide; a seed is that of numpy.random.default_rng(seed).
+        An integer is the seed of numpy.random.default_rng.
 
     Returns
     -------
     ndarray, shape (count,) or (count, 3)
-        As the manifold stores points: of axial densities polar angles, see `tokens_of`.
+        Points of the manifold; polar angles for axial densities.
 
     Raises
     ------
     ValueError
-        If the density is negative somewhere, or a number is, or count is above 1e10.
+        If the density is negative somewhere, a number is negative, or count is above 1e10.
 
     Examples
     --------
@@ -92,7 +91,7 @@ def sample_tokens(density: Density, count: int, rng: np.random.Generator | int) 
 def tokens_of(
     space: Manifold, density: Density, count: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Tokens from a density as a manifold stores them; from axial ones also on the sphere."""
+    """Tokens from a density as points of a manifold; an axial one also gives points on S^(d-1)."""
     points = sample_tokens(density, count, rng)
     if density.manifold.has_rings and not space.has_rings:
         # Uniform about the last axis.
@@ -103,14 +102,14 @@ def tokens_of(
 
 
 def drawing_bytes(density: Density, count: int) -> float:
-    """Bytes that drawing so many tokens takes at most, beside libraries and the tokens."""
+    """Largest memory in bytes to draw `count` tokens, besides libraries and the tokens."""
     dimension, degree = density.manifold.dimension, density.max_degree
     if density.manifold.has_rings:
-        # A table, and parts of the tokens at a time; vectors of tokens, twice.
+        # A table, parts of the tokens at a time, and two copies of the vectors.
         return 2.0**24 + 2000.0 * degree + 8.0 * count * (3.0 + 2.0 * density.manifold.ambient)
     proposals = min(1.1 * count * _rejected(density) + 64, _PROPOSALS)
     if dimension == 1:
-        # A cumulative distribution on at most 8 K cells, made by transforms; a level a token.
+        # A cumulative distribution on at most 8 K cells, from transforms; one level per token.
         return max(proposals * _PROPOSAL_BYTES[1], 4000.0 * degree + 32.0 * count)
     if _peak(density) > _NEAR_UNIFORM:
         return 2.0**24 + 24.0 * count
@@ -119,7 +118,7 @@ def drawing_bytes(density: Density, count: int) -> float:
 
 
 def _peak(density: Density) -> float:
-    """Bound of a density on the sphere whose components are known, 0 if they are not."""
+    """Bound of a mixture on the sphere with known components, else 0."""
     return sum(
         weight * 2.0 * concentration / -np.expm1(-2.0 * concentration) if concentration else weight
         for weight, _, concentration in density.components
@@ -127,7 +126,7 @@ def _peak(density: Density) -> float:
 
 
 def _rejected(density: Density) -> float:
-    """Bound up to which rejection is taken."""
+    """Largest bound at which rejection is used."""
     return max(_NEAR_UNIFORM, _A_DEGREE[density.manifold.dimension] * density.max_degree)
 
 
@@ -149,10 +148,10 @@ def _by_rejection(
 def _of_mixture(
     components: Sequence[Component], count: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Unit vectors (count, 3), each from a component that is drawn by its weight.
+    """Unit vectors (count, 3), each from a component drawn by its weight.
 
-    Let t = 1 - <x, mean>. A density of concentration kappa has P(t < s) proportional to
-    1 - e^{-kappa s}, 0 <= s <= 2. The angle about the mean is independent and uniform. So
+    Let t = 1 - <x, mean>. For concentration kappa, P(t < s) is proportional to 1 - e^{-kappa s},
+    0 <= s <= 2. The angle about the mean is independent and uniform. So
 
         t = -ln(1 - q (1 - e^{-2 kappa})) / kappa,    q uniform in [0, 1).
     """
@@ -172,13 +171,13 @@ def _of_mixture(
 def _around(
     centre: FloatArray, concentration: float, shares: FloatArray, turns: FloatArray
 ) -> FloatArray:
-    """Points about a centre, from what is uniform in [0, 1)."""
+    """Points about a centre, from shares and turns that are uniform in [0, 1)."""
     if concentration:
         depth = -np.log1p(shares * np.expm1(-2.0 * concentration)) / concentration
     else:
         depth = 2.0 * shares
     depth = np.minimum(depth, 2.0)
-    # sin^2 = t (2 - t): no digits are lost near the mean.
+    # sin^2 = t (2 - t) loses no digits near the mean.
     radius, angles = np.sqrt(depth * (2.0 - depth)), 2.0 * np.pi * turns
     first, second = _frame(centre)
     points = np.multiply.outer(1.0 - depth, centre)
@@ -188,7 +187,7 @@ def _around(
 
 
 def _frame(centre: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Two unit vectors orthogonal to a third and to each other."""
+    """Two unit vectors orthogonal to `centre` and to each other."""
     axis = np.zeros(3)
     axis[np.argmin(np.abs(centre))] = 1.0
     first = np.cross(centre, axis)

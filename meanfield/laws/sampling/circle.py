@@ -1,6 +1,6 @@
-"""Tokens of a density on the circle: its cumulative distribution inverted, F(theta) = q.
+"""Tokens of a density on the circle by inversion of its cumulative distribution, F(theta) = q.
 
-F is a table of local polynomials, right to its rounding (`engines/fourier/cdf.py`).
+F is a table of local polynomials, exact to rounding (`engines/fourier/cdf.py`).
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Tokens of a density on the sphere: the colatitude first, then the longitude given that.
+"""Tokens of a density on the sphere: first the colatitude, then the longitude on its parallel.
 
 The mass north of theta is a series of Legendre polynomials:
 
     G(theta) = sin^2(theta / 2) - 1/2 sum_{l>=1} f_l0 (P_{l+1} - P_{l-1})(cos theta) / sqrt(2l + 1).
 
-On the parallel of a token f is a Fourier series with the coefficients
-g_m = sum_l f_lm Y_lm(theta, 0), so its cumulative distribution is one, too. Both are inverted.
-A token costs L^2 operations for g_m, and no bound of f is needed.
+On a parallel f is a Fourier series with the coefficients g_m = sum_l f_lm Y_lm(theta, 0), and so is
+the periodic part of its cumulative distribution. Both distributions are inverted. A token costs L^2
+operations for g_m, and needs no bound of f.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from meanfield.engines.harmonics.margin import SCALE, arguments, with_margin
 from meanfield.engines.newton import narrowed
 from meanfield.engines.threads import threads
 
-# Coefficients of parallels at a time.
+# Number of coefficients of parallels at a time.
 _AT_ONCE = 2**19
-# A step in radians shorter than this squares, times the degree, to rounding.
+# Newton's steps in radians end here: the square of this step, times the degree, is rounding.
 _CLOSE = 1e-10
 _MAX_STEPS = 100
 
@@ -44,7 +44,7 @@ def sphere_tokens(coefficients: ComplexArray, count: int, rng: np.random.Generat
     for start in range(0, count, rows):
         part = slice(start, start + rows)
         parallels = ducc0.sht.alm2leg(alm=alm, theta=theta[part], **keywords)[0]
-        # The periodic part of the primitive first: g_m / im.
+        # Periodic part of the primitive: g_m / im.
         mean = parallels[:, 0].real.copy()
         parallels[:, 0] = 0.0
         parallels[:, 1:] /= orders
@@ -70,7 +70,7 @@ def _north(zonal: FloatArray, theta: float) -> tuple[float, float]:
 
 @njit
 def _colatitudes(zonal: FloatArray, levels: FloatArray) -> FloatArray:
-    """Colatitudes north of which there are these shares of the mass."""
+    """Colatitudes with the given shares of the mass north of them."""
     nodes = 2 * len(zonal)
     table = np.empty(nodes + 1)
     for j in range(nodes + 1):
@@ -95,7 +95,7 @@ def _colatitudes(zonal: FloatArray, levels: FloatArray) -> FloatArray:
 def _longitudes(
     mean: FloatArray, terms: ComplexArray, table: FloatArray, levels: FloatArray
 ) -> FloatArray:
-    """Longitudes east of 0 up to which there are these shares of the mass of each parallel.
+    """Longitudes with the given shares of the mass of each parallel between 0 and them.
 
     The primitive is mean phi + 2 Re sum_m terms_m e^{im phi}; the table has the sum at nodes.
     """
@@ -129,7 +129,7 @@ def _longitudes(
 
 @njit
 def _place(table: FloatArray, count: int, target: float) -> int:
-    """Index j < count with table[j] <= target <= table[j + 1], rounding of the table or not."""
+    """Index j < count with table[j] <= target <= table[j + 1]; the table may have rounding."""
     low, high = 0, count
     while high - low > 1:
         middle = (low + high) // 2
