@@ -1,8 +1,7 @@
 """Observables of a measure: data with a name, a long name and a function.
 
-Every observable is evaluated as evaluate(problem, measure, moments). It returns named numbers or
-arrays, whose length may change in time; files and figures handle them all alike. A user's function
-f(measure) becomes an observable by its name.
+evaluate(problem, measure, moments) returns named numbers or arrays, whose length may change in
+time. Files and figures treat all observables alike, also a user's f(measure).
 """
 
 from __future__ import annotations
@@ -81,12 +80,12 @@ __all__ = [
 def chosen_observables(
     observables: str | Observable | Mapping[str, Own] | Iterable[Any],
 ) -> tuple[Observable, ...]:
-    """Observables that were asked for, and those that are always stored: ours first.
+    """Requested observables and those that are always stored, in the order of the table.
 
     observables (sequence of str, Observable, function or (name, function); or mapping): strings
-    name ours. A function is the user's own, see `observable`; a mapping has names and functions.
+    are names in `OBSERVABLES`. Functions are the user's own, see `observable`, and come last.
 
-    ValueError if a name is not known, or taken twice. TypeError if something else is given.
+    ValueError if a name is unknown or given twice. TypeError for other objects.
 
     >>> [each.name for each in chosen_observables(["resolution", ("mass", len)])]
     ['energy', 'clusters', 'resolution', 'mass']
@@ -112,7 +111,7 @@ def chosen_observables(
 def observables_beside(
     observables: Mapping[str, Own] | Iterable[Any] | None, usual: Iterable[str | Observable]
 ) -> tuple[Observable, ...]:
-    """Observables of a call: names choose, functions of the user's own join the usual ones.
+    """Observables of a call: a list with names replaces the usual ones, functions alone join them.
 
     >>> [each.name for each in observables_beside({"mass": len}, ["resolution"])]
     ['energy', 'clusters', 'resolution', 'mass']
@@ -158,9 +157,9 @@ def observe(
 ) -> dict[str, FloatArray]:
     """Evaluate observables and those that are always stored.
 
-    - known: observables of ours, of one number, that need not be computed.
+    known: values of observables of the package that are single numbers and need no computation.
 
-    SimulationError if a function of the user's own fails, or answers with anything but numbers.
+    SimulationError if a user's function fails, or returns anything but numbers.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.USA)

@@ -1,7 +1,7 @@
 """Attention matrices of a state, and entropies of their rows.
 
-A density is the nodes of a grid that resolves it and the kernel, with their masses m_j. Entropies
-of rows grow with the number of nodes; entropies relative to masses have a limit:
+A density is represented by the nodes of a grid that resolves it and the kernel, with masses m_j.
+Entropies of rows grow with the number of nodes; entropies relative to the masses have a limit:
 
     -sum_j A_ij log(A_ij / m_j)  ->  -KL(A(x, .) | mu),    A(x, dy) = e^{beta <x, y>} dmu(y) / Z(x).
 """
@@ -27,20 +27,20 @@ _MOST_BALANCED = 4_096
 
 @checked
 def attention_matrix(problem: Problem, measure: Density | Measure) -> FloatArray:
-    """Attention matrices of tokens, one a head: row i says whom token i attends to.
+    """Attention matrices of tokens, one per head: row i has the weights of token i.
 
         v(x_i) = P_x sum_h V_h sum_j A_hij x_j,    A_hij = m_j e^{beta x_i^T B_h x_j} / z_hi
 
-    masses m_j included, so that rows sum to 1 under softmax, and to 1 with masses that balance the
-    columns for doubly stochastic attention. Without normalisation z = e^s as in the velocity. A
-    mask leaves out tokens that come later, or weighs them less.
+    Entries include the masses m_j, so rows sum to 1 under softmax and doubly stochastic attention;
+    for the latter, masses also balance the columns. Without normalisation z = e^s as in the
+    velocity. A mask removes tokens from a row, or gives them less weight.
 
-    - problem: its heads, or its kernel a(<x, y>), which is one head.
-    - measure: tokens, in their order; at most 10,000, doubly stochastic 4,096. A density on the
-      circle or S^2 is the nodes of a grid, `attention_nodes`.
+    - problem: its heads, or its kernel a(<x, y>) as one head.
+    - measure: at most 10,000 tokens in their order, 4,096 if doubly stochastic. A density on the
+      circle or S^2 becomes the nodes of a grid, see `attention_nodes`.
 
-    Returns (heads, n, n). ValueError if the measure has too many points, lives elsewhere, or is a
-    density under a mask.
+    Returns (heads, n, n). ValueError if the measure has too many points, is on another manifold, or
+    is a density under a mask.
 
     Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
     arXiv:2312.10794, (2.3).
@@ -70,8 +70,8 @@ def attention_matrix(problem: Problem, measure: Density | Measure) -> FloatArray
 def attention_nodes(problem: Problem, measure: Density | Measure) -> Measure:
     """Points of the rows and columns of an attention matrix: tokens, or nodes of a density.
 
-    The grid has the larger degree of the density and the kernel. Its weights are the masses of
-    the nodes, negative ones 0.
+    The grid has the larger degree of the density and the kernel. Weights are the masses of the
+    nodes, with 0 for negative ones.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.SA)
@@ -92,13 +92,13 @@ def attention_nodes(problem: Problem, measure: Density | Measure) -> Measure:
 
 
 def attention_entropy(problem: Problem, measure: Density | Measure) -> FloatArray:
-    """Mean entropy -sum_j A_ij log A_ij of the rows of each head, in nats, rows of sum 1.
+    """Mean entropy -sum_j A_ij log A_ij of the rows of each head, in nats; rows have sum 1.
 
-    It is log n where a token attends to all alike, 0 where to one alone; of weighted points, each
-    of which is one then, rows are averaged by mass.
+    It is log n if each token attends to all equally, and 0 if to one alone. The mean weighs rows by
+    mass.
 
-    Returns (heads,): NaN of densities and their nodes, and of more tokens than `attention_matrix`
-    takes.
+    Returns (heads,): NaN for densities and their nodes, and for more tokens than `attention_matrix`
+    accepts.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.SA)
@@ -113,12 +113,12 @@ def attention_entropy(problem: Problem, measure: Density | Measure) -> FloatArra
 
 
 def attended_tokens(problem: Problem, measure: Density | Measure) -> FloatArray:
-    """Effective number of tokens that a token attends to, of each head: mean of e^{entropy}.
+    """Effective number of tokens that a token attends to, per head: mean of e^{entropy}.
 
-    It is n where all attend to all alike, 1 where each to one alone: n times `attended_share`.
+    It is n times `attended_share`: n if each token attends to all equally, 1 if to one alone.
 
-    Returns (heads,): NaN where `attended_share` is, and of weighted points, such as tokens that
-    have met: how many there are is not known.
+    Returns (heads,): NaN where `attended_share` is NaN, and for weighted points, such as tokens
+    that have met, because their number is not known.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.SA)
@@ -132,15 +132,15 @@ def attended_tokens(problem: Problem, measure: Density | Measure) -> FloatArray:
 
 
 def attended_share(problem: Problem, measure: Density | Measure) -> FloatArray:
-    """Effective share of the mass that is attended to, of each head: mean of e^{-KL(A(x, .) | mu)}.
+    """Effective share of the mass that tokens attend to, per head: mean of e^{-KL(A(x, .) | mu)}.
 
-    Of n equal tokens it is `attended_tokens` over n, and of a density what this tends to. Tokens
-    that have met and are one point, of their mass, have the same share.
+    For n equal tokens it is `attended_tokens` / n; for a density it is the limit of this. Tokens
+    that have met may be one point of their mass, with the same share.
 
-    Returns (heads,): NaN of axial measures, of densities under a mask, and of more points or nodes
-    than `attention_matrix` takes.
+    Returns (heads,): NaN for axial measures, for densities under a mask, and for more points or
+    nodes than `attention_matrix` accepts.
 
-    Uniform on the circle, with KL = beta I_1 / I_0 - log I_0:
+    Uniform on the circle has KL = beta I_1 / I_0 - log I_0:
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA)
@@ -156,7 +156,7 @@ def attended_share(problem: Problem, measure: Density | Measure) -> FloatArray:
 def _entropies(
     problem: Problem, measure: Density | Measure, relative: bool = False
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Entropies of rows (heads, n) and masses (n,), if points are not rings and not too many."""
+    """Entropies of rows (heads, n) and masses (n,); None for rings and for too many points."""
     if problem.manifold.has_rings:
         return None
     nodes = attention_nodes(problem, measure)
@@ -188,7 +188,7 @@ def _most(problem: Problem) -> int:
 
 
 def _arguments(problem: Problem, measure: Measure) -> tuple[FloatArray, Any, FloatArray]:
-    """Vectors, what weighs them, and masses."""
+    """Vectors, heads or kernel, and masses."""
     weighs = problem.matrices or blocks.of_cosines(problem.own_kernel.attention)
     return problem.manifold.vectors(measure.points), weighs, measure.mass
 

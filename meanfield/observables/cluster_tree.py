@@ -1,7 +1,7 @@
-"""The tree of mergers in a run: which clusters merge with which, and when.
+"""The tree of mergers in a run: which clusters merge, and when.
 
-Leaves are clusters as they begin. A merge joins those in which its two leaves are by then
-(union-find); leaves that have met already are in one, so a repeated pair merges once.
+Leaves are the clusters of atoms as they begin. A merge of two leaves joins the clusters that
+contain them (union-find); a pair that is already in one cluster is ignored.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from meanfield.events import Event
 
 @dataclass(frozen=True, eq=False)
 class ClusterTree:
-    """A tree of clusters, or a forest where several remain.
+    """A tree of clusters, or a forest if several remain.
 
-    Nodes 0 ... n - 1 are the leaves, node n + i is what merge i made.
+    Nodes 0 ... n - 1 are the leaves; merge i makes node n + i.
 
     Attributes
     ----------
     numbers : ndarray of int, shape (n,)
-        Number of each leaf.
+        Cluster number of each leaf.
     mass : ndarray, shape (n + m,)
-        Of each node: the sum of its leaves'.
+        Mass of each node, the sum over its leaves.
     begin, end : ndarray, shape (n + m,)
-        Scaled times at which a node begins, and merges into another; inf where it does not.
+        Scaled times at which a node begins, and merges into another; inf if it never merges.
     children : ndarray of int, shape (m, 2)
-        The nodes that each merge joined, in order of time.
+        The two nodes of each merge, in order of time.
 
     Examples
     --------
@@ -55,18 +55,18 @@ class ClusterTree:
 
     @property
     def roots(self) -> IntArray:
-        """Nodes that merge into no other: the clusters that remain."""
+        """Nodes that never merge: the clusters that remain."""
         return np.flatnonzero(np.isinf(self.end))
 
     def masses_at(self, time: float) -> FloatArray:
-        """Masses of the clusters at a time, largest first; none before the first atom."""
+        """Masses of the clusters at a time, largest first; empty before the first cluster."""
         here = (self.begin <= time) & (time < self.end)
         return np.sort(self.mass[here])[::-1]
 
     def leaf_order(self) -> IntArray:
-        """Leaves from one end to the other, so that branches drawn in this order do not cross.
+        """Leaves in an order in which drawn branches do not cross.
 
-        Of two branches the one with the smaller number comes first.
+        The branch with the smaller cluster number comes first.
         """
         count = len(self.numbers)
         first = np.concatenate([self.numbers, np.zeros(len(self.children), dtype=np.int64)])
@@ -85,40 +85,36 @@ class ClusterTree:
 
 @dataclass(frozen=True, eq=False)
 class Plateau:
-    """Clusters between two changes.
+    """Time interval between two changes of the clusters."""
 
-    - begin, end: scaled times; inf for the last.
-    - mass (count,): of the clusters, largest first.
-    """
-
-    begin: float
-    end: float
-    mass: FloatArray
+    begin: float  # scaled time
+    end: float  # scaled time; inf for the last
+    mass: FloatArray  # (count,): masses of the clusters, largest first
 
     @property
     def level(self) -> float:
-        """Energy E / E[Dirac] = sum_j m_j^2 of clusters far apart at large beta."""
+        """Energy E / E[Dirac] = sum_j m_j^2 of distant clusters at large beta."""
         return float(np.sum(self.mass**2))
 
 
 @checked
 def cluster_tree(events: Sequence[Event]) -> ClusterTree:
-    """Tree of the clusters that events tell of.
+    """Tree of the clusters in the events of a run.
 
     Parameters
     ----------
     events : sequence of Event
-        Those of kind "cluster" and "merge" count. A cluster that is told again stays what it was.
+        Only the kinds "cluster" and "merge" count; a repeated "cluster" has no effect.
 
     Returns
     -------
     ClusterTree
-        Without leaves if there are no atoms.
+        Without leaves if there are no clusters.
 
     Raises
     ------
     ValueError
-        If a merge names an atom that none of the events begins.
+        If a merge names a cluster that no event begins.
     """
     merges = sorted((e for e in events if e.kind in ("cluster", "merge")), key=lambda e: e.time)
     starts: dict[int, Event] = {}
@@ -128,7 +124,7 @@ def cluster_tree(events: Sequence[Event]) -> ClusterTree:
     leaf = {number: i for i, number in enumerate(starts)}
     mass = [event.mass[0] for event in starts.values()]
     begin = [event.time for event in starts.values()]
-    above = list(range(len(leaf)))  # the node that a node is part of, itself for a root
+    above = list(range(len(leaf)))  # parent of each node, itself for a root
     children: list[tuple[int, int]] = []
 
     for event in merges:
@@ -159,10 +155,9 @@ def cluster_tree(events: Sequence[Event]) -> ClusterTree:
 
 
 def plateaus(tree: ClusterTree, lasting: float = 1.0) -> tuple[Plateau, ...]:
-    """Stretches of time without a change of the clusters, in order.
+    """Intervals between merges or beginnings of clusters, in order.
 
-    - tree (ClusterTree): changes are merges and atoms that begin.
-    - lasting: least ratio end / begin of those that are told: 1 for all.
+    lasting: smallest ratio end / begin to include; 1 includes all.
 
     >>> begun = [Event(0.0, "cluster", "", (i, -1), (0.25 + 0.5 * i, np.nan)) for i in (0, 1)]
     >>> tree = cluster_tree([*begun, Event(3.0, "merge", "", (0, 1))])
@@ -179,7 +174,7 @@ def plateaus(tree: ClusterTree, lasting: float = 1.0) -> tuple[Plateau, ...]:
 
 
 def _root(above: list[int], node: int) -> int:
-    """Node that contains a node and is part of none; halves the path to it."""
+    """Root above a node; halves the path to it."""
     while above[node] != node:
         above[node] = above[above[node]]
         node = above[node]

@@ -1,10 +1,10 @@
 """The cluster rule: one piece of code for tokens, weighted nodes and densities.
 
-With radius r = 0.25 / sqrt(beta): discard every point around which the mass within r is
-below one tenth of that of the uniform measure (stragglers on separatrices); link the rest by
-gaps below r; count the groups of mass at least max(1 %, min(3, 1 + floor(N / 50)) tokens): one
-token is enough where N < 50, three are needed from N = 100 on. Of axial measures all this is of
-polar angles, uniform their even spread: a ring is one cluster.
+The radius is r = 0.25 / sqrt(beta). Discard every point with less mass within r than a tenth of the
+uniform measure has (stragglers on separatrices). Link the others by gaps below r. Count the groups
+of mass at least max(1 %, min(3, 1 + floor(N / 50)) tokens): one token is enough for N < 50, three
+are needed from N = 100 on. For axial measures the rule uses polar angles, which are uniform if they
+are evenly spread: a ring is one cluster.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _LEAST_MASS = 0.01
 # Order parameter above which a single group is a cluster: most of the mass is on one side.
 _GATHERED = 0.5
 _LEAST_TOKENS, _TOKENS_PER_LEAST = 3, 50
-# Degree of the grid on which a density becomes points, times the radius; a grid has three nodes a
-# degree on a great circle: groups end within r / 24 on the circle, r / 8 on the sphere.
+# Degree times radius of the grid on which a density becomes points. A grid has three nodes per
+# degree on a great circle, so ends of groups are accurate to r / 24 (circle), r / 8 (sphere).
 _DEGREES_PER_RADIUS = {1: 16.0 * math.pi, 2: 16.0 * math.pi / 3.0}
-# Cells of polar angles instead: groups end within r / 24.
+# Cells of polar angles: ends of groups are accurate to r / 24.
 _CELLS_PER_RADIUS = 24
-# Share of the even density above which, at all nodes, a density is one group. It is three times
-# the rule's tenth: sums over nodes near r differ, and at the ends of polar angles half of [0, r]
-# is missing.
+# A density above this share of uniform at all nodes is one group. The share is three times the
+# rule's tenth, because sums over nodes near r differ, and half of [0, r] is missing at the ends of
+# polar angles.
 _FILLED = 3.0 * _SPARSE
 # Largest degree of such a grid on the sphere: some 2 million nodes, a fraction of a second.
 _GRID_DEGREE = 666
@@ -46,7 +46,7 @@ class Clusters:
     """Clusters of a measure, largest mass first.
 
     - mass (count,): mass of each; together at most 1.
-    - centre (count,) on the circle, (count, 3) on the sphere: mean angle of each, in (-pi, pi], or
+    - centre (count,) on the circle, (count, d) elsewhere: mean angle of each, in (-pi, pi], or
       unit vector; NaN where the mean vector is rounding.
     """
 
@@ -55,12 +55,11 @@ class Clusters:
 
     @property
     def count(self) -> int:
-        """Number of clusters."""
         return len(self.mass)
 
 
 def least_tokens(tokens: int) -> int:
-    """Tokens that a cluster of so many has at least: min(3, 1 + floor(N / 50)).
+    """Smallest number of tokens in a cluster of N tokens: min(3, 1 + floor(N / 50)).
 
     >>> [least_tokens(n) for n in (2, 49, 50, 99, 100, 5000)]
     [1, 1, 2, 2, 3, 3]
@@ -76,16 +75,14 @@ def cluster_radius(beta: float) -> float:
 def visible_counts(counts: FloatArray, order_parameters: FloatArray) -> FloatArray:
     """Cluster counts; NaN before any cluster has separated.
 
-    The uniform law is one group for the rule, and so are several peaks with a tenth of the uniform
-    mass between them. A single group counts as a cluster if its order parameter is above one half;
-    uniform has 0, and peaks in balance have little. So a point of less than half of the mass on a
+    For the rule the uniform law is one group, and so are several peaks with a tenth of the uniform
+    mass between them. A single group counts as a cluster if its order parameter is above one half.
+    It is 0 for uniform, and small for balanced peaks. So a point of less than half of the mass on a
     uniform background does not count, and an evenly filled half circle (0.64) does.
 
-    counts, order_parameters (n,): of the cluster rule, and |int x dmu|, at the same times.
+    counts, order_parameters (n,): counts of the rule and |int x dmu| at the same times.
 
-    Returns (n,).
-
-    Uniform, three clusters, one:
+    Returns (n,). Uniform, three clusters, one:
 
     >>> visible_counts(np.array([1.0, 3.0, 1.0]), np.array([0.0, 0.1, 1.0]))
     array([nan,  3.,  1.])
@@ -95,10 +92,7 @@ def visible_counts(counts: FloatArray, order_parameters: FloatArray) -> FloatArr
 
 
 def grid_degree(dimension: int, max_degree: int, radius: float) -> int:
-    """Degree of the grid on which a density of some degree is looked at.
-
-    It resolves the density, and the radius unless that takes too many nodes.
-    """
+    """Degree of a grid that resolves a density, and the radius unless it needs too many nodes."""
     degree = max(max_degree, math.ceil(_DEGREES_PER_RADIUS[dimension] / radius))
     if dimension > 1 and degree > _GRID_DEGREE:
         degree = max(max_degree, _GRID_DEGREE)
@@ -106,15 +100,15 @@ def grid_degree(dimension: int, max_degree: int, radius: float) -> int:
 
 
 def grid_size(dimension: int, degree: int) -> int:
-    """Nodes of such a grid: three a degree on a great circle, or some hundredths more."""
+    """Number of nodes of this grid, up to a few per cent: three per degree on a great circle."""
     return 3 * degree if dimension == 1 else 9 * degree**2 // 2
 
 
 def clusters(measure: Density | Measure, beta: float, *, tokens: int | None = None) -> Clusters:
     """Clusters of a measure.
 
-    beta: inverse temperature of the kernel; sets the radius.
-    tokens: number of tokens that weighted points stand for; a cluster has `least_tokens` of them.
+    beta: inverse temperature, which sets the radius.
+    tokens: number of tokens that weighted points represent; a cluster has `least_tokens` of them.
 
     >>> import meanfield as mf
     >>> points = np.concatenate([np.full(60, 0.0), np.full(40, 2.0)])
@@ -131,7 +125,7 @@ def clusters(measure: Density | Measure, beta: float, *, tokens: int | None = No
         tokens = len(measure.points) if measure.weights is None else tokens
     if tokens is not None:
         least = max(_LEAST_MASS, least_tokens(tokens) / tokens)
-    # The last comparison allows the rounding of a sum of equal weights.
+    # 1e-12 allows for the rounding of a sum of equal weights.
     heavy = np.flatnonzero(total >= least * (1.0 - 1e-12))
     heavy = heavy[np.argsort(-total[heavy], kind="stable")]
     return Clusters(total[heavy], centres[heavy])
@@ -150,11 +144,11 @@ def _of_points(
 
 
 def _uniform_mass(space: Geometry, radius: float) -> float:
-    """Mass of the uniform measure within a radius of a point; none in R^d."""
+    """Mass of the uniform measure within a radius of a point; 0 in R^d."""
     if not space.is_sphere:
         return 0.0
     if space.has_rings:
-        # Even polar angles: their uniform law on the sphere has little mass near the poles.
+        # Evenly spread polar angles; the uniform law of the sphere has little mass near the poles.
         return 2.0 * radius / math.pi
     if space.dimension <= 2:
         return radius / math.pi if space.dimension == 1 else math.sin(0.5 * radius) ** 2
@@ -167,8 +161,8 @@ def _uniform_mass(space: Geometry, radius: float) -> float:
 def _of_density(density: Density, radius: float) -> _Groups:
     """Groups of the nodes of a grid that resolves density and radius.
 
-    Where that would be too many nodes, the radius is that of a few nodes instead. A density that
-    is nowhere far below uniform is one group, in the direction of its mean vector.
+    If that needs too many nodes, the radius grows to a few nodes. A density that is nowhere far
+    below uniform is one group, in the direction of its mean vector.
     """
     space = density.manifold
     if space.has_rings:
@@ -177,7 +171,7 @@ def _of_density(density: Density, radius: float) -> _Groups:
             return _whole(space, points, mass)
         return _of_points(space, points, mass, radius)
     sizes = space.sizes_by_degree(density.coefficients)
-    # No degree takes a value further from 1 than twice its size times a single point's.
+    # The part of degree l is at most twice its size times that of a single point.
     if 1.0 - 2.0 * sizes[1:] @ space.largest_sizes(len(sizes) - 1)[1:] >= _FILLED:
         return _as_one(density)
     degree = grid_degree(space.dimension, density.max_degree, radius)
@@ -199,7 +193,7 @@ def _of_density(density: Density, radius: float) -> _Groups:
 
 
 def _as_one(density: Density) -> _Groups:
-    """A density as one group: on the grid of degree 1 it has the same mean vector."""
+    """A density as one group; the grid of degree 1 gives the same mean vector."""
     space = density.manifold
     grid = space.grid(1)
     values = grid.to_nodal(space.resize(density.coefficients, 1))
@@ -212,7 +206,7 @@ def _whole(space: Geometry, points: FloatArray, mass: FloatArray) -> _Groups:
 
 
 def _polar_cells(density: Density, radius: float) -> tuple[FloatArray, FloatArray]:
-    """Middles of equal cells of [0, pi], some a radius, and the masses of an axial density."""
+    """Middles of equal cells of [0, pi], 24 per radius, and the masses of an axial density."""
     from meanfield.spaces.axial.measure import cumulative
 
     count = math.ceil(_CELLS_PER_RADIUS * math.pi / radius)

@@ -1,8 +1,8 @@
-"""How alike tokens are, in any dimension: cosines of pairs, and how many directions they fill.
+"""Similarity of tokens in any dimension: cosines of pairs, and effective rank.
 
-Pairs i != j of n equal tokens count. So tokens drawn from a density have on average the density's
-own law of <x, y> under mu x mu. Each weighted point is a mass, near itself: all pairs count. In
-R^d cosines compare directions.
+For n equal tokens only pairs i != j count. So tokens drawn from a density have on average the
+density's law of <x, y> under mu x mu. For weighted points all pairs count. In R^d cosines compare
+directions.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from meanfield.measures import Density, Measure
 from meanfield.spaces import Geometry
 
 MOST_TOKENS = 10_000
-"""Tokens up to which all pairs are looked at."""
+"""Largest number of tokens for sums over all pairs."""
 
 _BINS = 41
 EDGES = np.linspace(-1.0, 1.0, _BINS + 1)
-"""Ends of the bins of cosines, odd in number: orthogonal tokens lie in the middle of one."""
+"""Edges of the bins of cosines. Their number is odd, so cosine 0 is the middle of a bin."""
 CENTRES = 0.5 * (EDGES[1:] + EDGES[:-1])
 """Middles of the bins."""
 
-# Matrices of so many rows have their eigenvalues in a second.
+# Eigenvalues of a matrix with so many rows take about a second.
 _MOST_ROWS = 2_048
-# What sums of eigenvalues are rounded to: those below are none.
+# Smaller shares of the sum of eigenvalues are rounding.
 _ROUNDING = 1e-15
 
 
@@ -38,7 +38,7 @@ def directions(measure: Measure) -> FloatArray:
     vectors = measure.manifold.vectors(measure.points)
     if measure.manifold.is_sphere:
         return vectors
-    # In two steps: squares of large numbers would overflow.
+    # First the scale, because squares of large numbers would overflow.
     with np.errstate(invalid="ignore"):
         vectors = vectors / np.abs(vectors).max(axis=1, keepdims=True)
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
@@ -50,7 +50,7 @@ def mean_cosine(measure: Density | Measure) -> float:
         tokens            sum_{i != j} <x_i, x_j> / (n (n - 1)) = (n |m|^2 - 1) / (n - 1)
         other measures    int int <x, y> dmu dmu = |m|^2,    m = int x dmu
 
-    Returns NaN for a single token, or one at 0 of R^d.
+    Returns NaN for a single token, or if a token is at 0 of R^d.
 
     >>> import meanfield as mf
     >>> mean_cosine(mf.Measure(mf.Sphere(4), np.eye(4)))
@@ -68,7 +68,7 @@ def mean_cosine(measure: Density | Measure) -> float:
 
 
 def similarity(measure: Density | Measure) -> FloatArray:
-    """Share of pairs whose cosine lies in each of the bins `EDGES`: a histogram of sum 1.
+    """Histogram of cosines of pairs: share of pairs in each bin of `EDGES`, with sum 1.
 
     For a density on S^{d-1} the law of s = <x, y> has the density w(s) sum_l p_l P_l(s). The
     uniform law has w(s) ~ (1 - s^2)^{(d-3)/2}. Here p_l = sum_m |m_lm|^2, with moments m_lm in an
@@ -90,7 +90,7 @@ def similarity(measure: Density | Measure) -> FloatArray:
     if isinstance(measure, Density):
         return _law(measure.manifold, measure.coefficients)
     tokens, n = are_tokens(measure), len(measure.points)
-    # Axial points are rings, whose pairs have all cosines between two.
+    # Axial points are rings: a pair of rings has an interval of cosines.
     if n > MOST_TOKENS or (tokens and n < 2) or measure.manifold.has_rings:
         return np.full(_BINS, np.nan)
     x, mass = directions(measure), measure.mass
@@ -99,7 +99,7 @@ def similarity(measure: Density | Measure) -> FloatArray:
     rows = max(1, PAIRS_AT_ONCE // n)
 
     def counted(chunk: int) -> FloatArray:
-        """Pairs of some rows with themselves, and twice those with the rows below."""
+        """Counts of pairs within a chunk of rows, and twice those with later rows."""
         first, last = chunk * rows, min((chunk + 1) * rows, n)
         own = x[first:last]
         square = _binned(own @ own.T, mass[first:last], mass[first:last], tokens)
@@ -107,14 +107,14 @@ def similarity(measure: Density | Measure) -> FloatArray:
 
     counts = np.sum(map_chunks(counted, -(-n // rows)), axis=0)
     if tokens:
-        # Each with itself.
+        # Pairs i = j.
         counts[-1] -= n
         counts /= n * (n - 1.0)
     return np.asarray(counts)
 
 
 def _binned(cosines: FloatArray, one: FloatArray, other: FloatArray, equal: bool) -> FloatArray:
-    """Number of pairs in each bin, or their mass."""
+    """Number of pairs in each bin if all are equal, else their mass."""
     cosines += 1.0
     cosines *= 0.5 * _BINS
     np.clip(cosines, 0.0, _BINS - 0.5, out=cosines)
@@ -123,12 +123,12 @@ def _binned(cosines: FloatArray, one: FloatArray, other: FloatArray, equal: bool
 
 
 def are_tokens(measure: Measure) -> bool:
-    """True if points are equal tokens in their order, and not nodes."""
+    """True if points have equal weights and are not nodes of characteristics."""
     return measure.weights is None and not measure.cell_order
 
 
 def _law(space: Geometry, coefficients: ModalArray) -> FloatArray:
-    """Share of the law of <x, y> in each bin, of a density."""
+    """Share of the law of <x, y> of a density in each bin."""
     powers = space.sizes_by_degree(coefficients) ** 2  # type: ignore[attr-defined]
     if space.is_circle:
         powers[1:] *= 2.0  # of k and -k
@@ -141,7 +141,7 @@ def _law(space: Geometry, coefficients: ModalArray) -> FloatArray:
     d = space.ambient
     # (1 - s^2) P_l' = l (l + d - 2) (P_{l-1} - P_{l+1}) / (2 l + d - 2).
     constant = math.exp(gammaln(0.5 * d) - gammaln(0.5 * (d - 1))) / math.sqrt(math.pi)
-    # At the ends (1 - s^2) w P_l' is 0, though for d = 2 w is not finite there.
+    # (1 - s^2) w P_l' is 0 at s = 1 and -1, although w is not finite there for d = 2.
     weight = np.zeros(len(EDGES))
     weight[1:-1] = constant * (1.0 - EDGES[1:-1] ** 2) ** (0.5 * (d - 3))
     below = 0.5 * (1.0 + np.sign(EDGES) * betainc(0.5, 0.5 * (d - 1), EDGES**2))
@@ -196,7 +196,7 @@ def effective_rank(measure: Density | Measure) -> float:
 
 
 def _axial_rank(d: int, moments: ModalArray) -> float:
-    """Effective rank from m_2 = (d E u^2 - 1) / (d - 1) of a law about an axis."""
+    """Effective rank of an axial law, from its moment m_2 = (d E u^2 - 1) / (d - 1)."""
     harmonics = (d + 2) * (d - 1) / 2.0
     square = (1.0 + (d - 1) * float(np.real(moments[2])) / math.sqrt(harmonics)) / d
     shares = np.array([square, *[(1.0 - square) / (d - 1)] * (d - 1)])
@@ -206,12 +206,12 @@ def _axial_rank(d: int, moments: ModalArray) -> float:
 
 # Separation, in units of beta^{-1/2}.
 _SEPARATION = 4.0
-# Squared number of tokens times dimension that takes seconds.
+# Largest n^2 d, which takes seconds.
 _MOST_WORK = 1e9
 
 
 def usual_separation(beta: float) -> float:
-    """Separation 4 |beta|^{-1/2} at which tokens hardly feel each other, at most pi.
+    """Separation 4 |beta|^{-1/2} beyond which tokens hardly interact, at most pi.
 
     >>> usual_separation(64.0)
     0.5
@@ -223,12 +223,12 @@ def usual_separation(beta: float) -> float:
 def renyi_centres(measure: Density | Measure, separation: float) -> tuple[float, float]:
     """Numbers of greedy and of strong centres among tokens in their order.
 
-    A greedy centre is farther than the separation from all greedy centres before it, a strong one
-    from all tokens before it. Clusters of causal attention form about them.
+    A greedy centre is farther than the separation from all earlier greedy centres, a strong one
+    from all earlier tokens. Clusters of causal attention form about them.
 
     measure: equal tokens on a sphere, in their order; separation: geodesic distance.
 
-    Returns greedy, strong: NaN of other measures, and of so many tokens n that n^2 d is above 10^9.
+    Returns (greedy, strong): NaN for other measures, and for n tokens with n^2 d above 10^9.
 
     Karagodin, Polyanskiy, Rigollet, Clustering in causal attention masking, arXiv:2411.04990.
 
@@ -252,13 +252,13 @@ def renyi_centres(measure: Density | Measure, separation: float) -> tuple[float,
 
 
 def strong_centres(points: FloatArray, separation: float) -> IntArray:
-    """Tokens that are farther than a separation from all before them, in order.
+    """Indices of tokens that are farther than a separation from all earlier tokens.
 
-    Causal attention with V = B = 1 and a separation of some beta^{-1/2} hardly moves them before
-    they meet; `expected_centres` is their number among random tokens.
+    Causal attention with V = B = 1 hardly moves them before they meet, if the separation is a few
+    beta^{-1/2}. `expected_centres` is their number among random tokens.
 
     points (n,) or (n, d): angles or unit vectors in the order of the tokens; separation: a
-    geodesic distance. Returns indices; the first token is always one.
+    geodesic distance. The first token is always a centre.
 
     Karagodin, Polyanskiy, Rigollet, Clustering in causal attention masking, arXiv:2411.04990.
     """
@@ -267,9 +267,9 @@ def strong_centres(points: FloatArray, separation: float) -> IntArray:
 
 @checked
 def greedy_centres(points: FloatArray, separation: float) -> IntArray:
-    """Tokens that are farther than a separation from all centres before them: Renyi's parking.
+    """Indices of tokens that are farther than a separation from all earlier centres.
 
-    Returns indices, `strong_centres` among them: every token is within the separation of one.
+    Renyi's parking. Includes `strong_centres`; each token is within the separation of a centre.
     """
     return _centres(points, separation, strong=False)
 
@@ -285,7 +285,7 @@ def _centres(points: FloatArray, separation: float, strong: bool) -> IntArray:
     centres: list[int] = []
     for token, vector in enumerate(vectors):
         before = vectors[:token] if strong else vectors[centres]
-        # Half the angle of two unit vectors, to rounding at both ends.
+        # Half the angle of two unit vectors, accurate near 0 and near pi.
         half = np.arctan2(
             np.linalg.norm(before - vector, axis=1), np.linalg.norm(before + vector, axis=1)
         )

@@ -1,15 +1,14 @@
-"""Energies, entropy, and what never falls along a run.
+"""Energies and entropy, and the function that never falls along a run.
 
-Energies of attention with matrices, where the flow is that of a gradient.
-
-With S_h = beta B_h symmetric and V_h = gamma_h S_h, which is V_h = c_h B_h for gamma = c / beta:
+Attention with matrices has an energy where its flow is a gradient flow: S_h = beta B_h symmetric
+and V_h = gamma_h S_h, which is V_h = c_h B_h for gamma = c / beta. Then
 
     E   = sum_h gamma_h / 2 iint e^{x^T S_h y} dmu dmu          "none"; "softmax" with one head
     E_S = -gamma int log u dmu,   u(x) int e^{x^T S y} u dmu = 1    "sinkhorn" with one head
 
-Then dE/dt = int |v|^2 dmu without normalisation and for E_S, int Z |v|^2 dmu for softmax, and
-int (Z + c e^s) |v|^2 dmu with a sink c. Several heads that are normalised climb no sum of theirs:
-each has a Z of its own. Fixed fields grad U add int U dmu without normalisation.
+and dE/dt = int |v|^2 dmu without normalisation and for E_S, int Z |v|^2 dmu for softmax, and
+int (Z + c e^s) |v|^2 dmu with a sink c. Several normalised heads have no energy, because each has
+its own Z. Without normalisation fixed fields grad U add int U dmu.
 
 References: Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2312.10794 (E); Sander, Ablin,
 Blondel, Peyre, arXiv:2110.11773 (E_S, half the entropic cost of moving mu to itself).
@@ -45,13 +44,13 @@ def interaction_energy(
 ) -> float:
     """Interaction energy E[mu] / E[Dirac], E[mu] = 1/2 int int W(<x, y>) dmu dmu.
 
-    By Funk-Hecke E[mu] = 1/2 sum_l w_l |m_l|^2. One for a single cluster; the sum of squared
-    masses for clusters far apart at large beta. For beta < 0 the reference is the uniform
-    measure instead, E[mu] / E[uniform]. `heads_energy` has that of heads with matrices, NaN where
-    they have none. Fixed fields grad U add int U dmu / strength in the same unit where the sum is
-    what climbs; elsewhere they leave NaN, and `energy_note` says why.
+    By Funk-Hecke E[mu] = 1/2 sum_l w_l |m_l|^2. It is 1 for a single cluster, and the sum of
+    squared masses for distant clusters at large beta. For beta < 0 the reference is the uniform
+    measure, E[mu] / E[uniform]. Heads with matrices have `heads_energy`. Fixed fields grad U add
+    int U dmu / strength in the same unit if the sum never falls. Without an energy the result is
+    NaN, and `energy_note` has the reason.
 
-    measure: that has these moments; doubly stochastic attention and fixed fields need it.
+    measure: the measure of these moments, for doubly stochastic attention and fixed fields.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
@@ -77,15 +76,15 @@ def interaction_energy(
 
 
 def energy_unit(problem: Problem) -> float:
-    """Unit of `interaction_energy`: its rate is int Z |v|^2 dmu over this unit.
+    """Unit of `interaction_energy`: the rate of the energy is int Z |v|^2 dmu over this unit.
 
-    For a kernel it is strength times 1/2 int int W dmu dmu of the measure of energy 1. Heads,
-    also doubly stochastic ones, have energies of their own, which contain the strength.
+    For a kernel it is strength times 1/2 int int W dmu dmu of the measure of energy 1. Energies of
+    heads contain the strength.
     """
     if problem.attention is not None:
         if problem.normalization == "sinkhorn":
             return 0.5
-        # Scores of 0 leave the terms beside them, whose energy has its own unit.
+        # With scores 0 only the fixed fields have an energy, in its own unit.
         return 0.5 / problem.beta if problem.beta else 1.0
     kernel, one, dimension = problem.own_kernel, np.ones(1), problem.manifold.dimension
     of = kernel.attention if kernel.log_slope else kernel.potential
@@ -114,7 +113,7 @@ def _fixed_energy(problem: Problem, measure: Density | Measure | None) -> float:
 
 
 def _pair_energy(problem: Problem, measure: Density | Measure | None) -> float:
-    """The same over pairs of tokens, where no series is known; NaN of other measures."""
+    """Interaction energy by a sum over pairs of tokens; NaN for densities."""
     if not isinstance(measure, Measure):
         return float("nan")
     kernel, x, mass = problem.own_kernel, measure.points, measure.mass
@@ -132,7 +131,7 @@ def _pair_energy(problem: Problem, measure: Density | Measure | None) -> float:
 
 
 def _normalised_reference(kernel: Kernel, dimension: int) -> float:
-    """Mean of a(<x, y>) over uniform pairs, the reference of kernels that repel."""
+    """Mean of a(<x, y>), or of W, over uniform pairs: the reference for beta < 0."""
     if kernel.log_slope:
         return float(kernel.attention_multipliers(dimension, 0)[0])
     return float(kernel.potential_multipliers(dimension, 0)[0])
@@ -140,7 +139,7 @@ def _normalised_reference(kernel: Kernel, dimension: int) -> float:
 
 @lru_cache(maxsize=64)
 def energy_multipliers(kernel: Kernel, dimension: int, degree: int) -> FloatArray:
-    """Multipliers of the potential over twice the reference energy."""
+    """Multipliers of the potential, divided by twice the reference energy."""
     if kernel.log_slope:
         # W = a / beta: the factor 1 / beta cancels in the ratio, also where it would overflow.
         multipliers, function = kernel.attention_multipliers(dimension, degree), kernel.attention
@@ -150,21 +149,21 @@ def energy_multipliers(kernel: Kernel, dimension: int, degree: int) -> FloatArra
     return np.asarray(multipliers / reference)
 
 
-# f log f is no polynomial, and where f touches zero its spectrum ends slowly: the degree of the
-# grid doubles until two values agree this well, or on enough nodes.
+# f log f is no polynomial, and its spectrum decays slowly where f touches zero. The degree of the
+# grid doubles until two values agree this well, or the grid has enough nodes.
 _AGREEMENT = 1e-13
 _FIRST_DEGREE = 32
 _MOST_NODES = 2**19
 _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
-# Radians of the fastest wave on a panel of 16 nodes, of axial densities.
+# Axial densities: radians of the fastest wave on a panel of 16 nodes.
 _PHASE = 8.0
 
 
 def entropy(measure: Density | Measure) -> float:
-    """Entropy -int f log f dsigma <= 0 of a density; NaN for points, which have none.
+    """Entropy -int f log f dsigma <= 0 of a density; NaN for points.
 
-    Nodal values below zero (rounding) count as zero. Absolute error about 1e-13; about 1e-12 where
-    f touches zero.
+    Nodal values below zero (rounding) count as zero. The absolute error is about 1e-13, and 1e-12
+    if f touches zero.
 
     >>> import meanfield as mf
     >>> entropy(mf.Density(mf.Circle(), [1.0])) == 0.0
@@ -175,7 +174,7 @@ def entropy(measure: Density | Measure) -> float:
 
 @lru_cache(maxsize=1)
 def _of_density(density: Density) -> float:
-    # Kept for the free energy, which asks for that of the same density.
+    # Cached, because the free energy needs the entropy of the same density.
     degree = max(density.max_degree // 2, _FIRST_DEGREE)
     coarse, _ = _quadrature(density, degree)
     while True:
@@ -191,12 +190,12 @@ def _quadrature(density: Density, degree: int) -> tuple[float, int]:
     from scipy.special import xlogy
 
     if density.manifold.has_rings:
-        # Their grids have tables of the square of a degree.
+        # Their grids would have tables of the size of the squared degree.
         panels = label_cells(density.manifold, _PHASE / degree)
         values = np.maximum(density.at(panels.points), 0.0)
         return -float(panels.weights @ xlogy(values, values)), 16 * len(values)
     grid = density.manifold.grid(degree)
-    # Waves may meet the nodes of each grid in the same phases; turned by other angles they do not.
+    # On two grids aliases could agree by chance; a rotation by another angle each prevents this.
     orders = coordinates(density.manifold.dimension, density.max_degree).orders
     turned = density.coefficients * np.exp(1j * _GOLDEN_ANGLE / degree * orders)
     values = np.maximum(grid.to_nodal(turned), 0.0)
@@ -207,8 +206,8 @@ def free_energy(problem: Problem, measure: Density | Measure, moments: ModalArra
     """Free energy F = D int f log f dsigma - strength / 2 int int W(<x, y>) dmu dmu.
 
     Without normalisation the equation is its gradient flow, dF/dt = -int |D grad log f - v|^2 dmu,
-    so that F never increases. NaN for a normalised flow, for which none is known (but for the
-    linear kernel, where Z = 1), and with diffusion for points, which have no entropy.
+    so F never increases. NaN for a normalised flow (except the linear kernel, where Z = 1), for
+    which none is known, and with diffusion for points, which have no entropy.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.3))
@@ -234,10 +233,10 @@ def _potential_multipliers(kernel: Kernel, dimension: int, degree: int) -> Float
 def ascent(problem: Problem) -> Callable[[Density | Measure, ModalArray], float]:
     """Function of a measure and its moments that never falls along the flow, of size 1.
 
-    Without diffusion half of int Phi dmu, whose rate is int |grad Phi|^2 / Z dmu; with it minus
-    the free energy. In units of the first for all mass in one place, degree by degree without
-    sign, and of the diffusivity. NaN where no free energy is known. Of heads with matrices it is
-    their energy, if they have one, without diffusion; of doubly stochastic ones nothing is said.
+    Without diffusion it is 1/2 int Phi dmu, whose rate is int |grad Phi|^2 / Z dmu; with diffusion
+    minus the free energy. The unit is that integral for a Dirac measure with |Phi_l|, plus the
+    diffusivity. For heads with matrices it is their energy. NaN where none is known, for heads with
+    diffusion, and for doubly stochastic ones.
     """
     space, flow = problem.manifold, problem.flow
     attention = problem.attention
@@ -245,7 +244,7 @@ def ascent(problem: Problem) -> Callable[[Density | Measure, ModalArray], float]
         # A step may be too long to climb.
         return lambda measure, moments: float("nan")
     if problem.terms or problem.has_labels or problem.time_functions or not space.has_series:
-        # Others move tokens too, or see not all; and sums over all pairs at each time are dear.
+        # The energy of attention may fall, or would need a sum over all pairs at each time.
         return lambda measure, moments: float("nan")
     if attention is not None:
         is_gradient = energy_note(problem) is None and attention.normalization != "sinkhorn"
@@ -267,7 +266,7 @@ def ascent(problem: Problem) -> Callable[[Density | Measure, ModalArray], float]
     return climbed
 
 
-# Rounding of a value that is a multiple of a score.
+# Relative rounding of a value that is a multiple of a score.
 _ROUNDING = 64 * EPS
 
 
@@ -289,7 +288,7 @@ def energy_note(problem: Problem) -> str | None:
 def _climbed(
     attention: Attention, d: int
 ) -> tuple[tuple[tuple[HeadMatrices, float], ...], str | None]:
-    """Heads with their numbers gamma; or none, and why."""
+    """Heads with their numbers gamma, and None; without an energy no heads, and the reason."""
     heads, name = attention.matrices(d), attention.normalization
     if attention.masking != EVERYONE:
         return (), "no energy: positions attend to each other by a mask, and not all alike."
@@ -313,14 +312,14 @@ def _climbed(
 
 
 def heads_energy(problem: Problem, moments: ModalArray, measure: Density | Measure | None) -> float:
-    """Energy of heads in units in which that of one cluster is 1 for B = V = 1; NaN if none is.
+    """Energy of heads, in the unit of one cluster for B = V = 1; NaN if there is none.
 
         2 s e^{-s} E,    s = beta of the problem, the largest |S_h|_2;    2 E_S for "sinkhorn"
 
-    One cluster along the largest direction of a head alone has |V|_2. Weights of E_S are found to
-    1e-13, see `sinkhorn.scaling`.
+    For one head, a cluster along its largest direction has the energy |V|_2. Weights of E_S are
+    accurate to 1e-13, see `sinkhorn.scaling`.
 
-    measure: where it is known: few points are summed over pairs. E_S needs it.
+    measure: sums over pairs replace the series if it has few points. E_S needs it.
     """
     attention, space = problem.attention, problem.manifold
     if attention is None:
@@ -347,7 +346,7 @@ def heads_energy(problem: Problem, moments: ModalArray, measure: Density | Measu
 
 
 def _log_weight(space: Manifold, head: HeadMatrices, measure: Density | Measure) -> float:
-    """Integral of log u over a measure, u = w: of two that differ by a constant the mean."""
+    """Integral of log u over a measure, u = w; the mean of both removes a constant between them."""
     rows, columns = (partial(side, space, each) for each in (head.score, head.score.T))
     if isinstance(measure, Measure):
         masses = measure.mass

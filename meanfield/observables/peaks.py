@@ -1,4 +1,4 @@
-"""Peaks: the maxima of the attention potential, to which tokens climb."""
+"""Peaks: the maxima of the attention potential."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def peaks(problem: Problem, moments: ModalArray) -> float:
 
         Phi = strength W * mu,    Phi_l = strength w_l m_l
 
-    The velocity is grad Phi / Z: tokens climb to these maxima, for USA and for SA. They are the
-    maxima that Rice's formula counts on average (`mean_clusters`). The moments tell them, so that
-    densities, nodes and tokens have them alike; every one counts, however low, if it stands above
-    rounding. Heads with matrices have no potential: it is then that of a kernel as sharp as the
-    sharpest. Moments below `MOMENT_NOISE` are the rounding of sums of N terms, and count as 0.
+    The velocity is grad Phi / Z: tokens climb to these maxima, for USA and for SA. Rice's formula
+    has their mean number (`mean_clusters`). The count needs only moments, so it treats densities,
+    nodes and tokens alike; it includes every maximum above rounding. Moments below `MOMENT_NOISE`
+    are rounding and count as 0. Heads with matrices have no potential; the exponential kernel of
+    the largest beta replaces them.
 
-    Returns 0 where the potential is constant: of the uniform measure. NaN where no series is known.
+    Returns 0 for a constant potential, as of the uniform measure; NaN where no series is known.
 
     A nearly uniform density has no cluster yet, and four peaks:
 
@@ -47,5 +47,5 @@ def peaks(problem: Problem, moments: ModalArray) -> float:
 
 
 def _as_sharp(problem: Problem) -> ZonalProblem:
-    """The kernel as sharp as the sharpest head, in the place of heads, which have no potential."""
+    """The exponential kernel of the largest beta, in place of heads, which have no potential."""
     return ZonalProblem(problem.manifold.dimension, kernel_of(problem.beta), False, 1.0, 0.0)

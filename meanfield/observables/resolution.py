@@ -1,9 +1,8 @@
-"""How well a density is resolved: what its truncated equation leaves out, and what it shows.
+"""Resolution of a density: its spectral tail, and the part that truncation discards.
 
-The equation for the coefficients up to degree K is that of the measure but for the degrees of
-div(f v) above K, which are thrown away. Their size says what truncation does whatever the spectrum
-looks like. The last coefficients themselves do not: a density that repeats itself k times has
-multiples of k only, and next to K there may be none.
+The equation for coefficients up to degree K is that of the measure without the degrees of div(f v)
+above K. The size of these degrees measures the truncation for any spectrum. The last coefficients
+alone do not: a density with k-fold symmetry has only multiples of k, and none may be close to K.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from meanfield.spaces.manifold import Manifold
 class Resolution:
     """Resolution of a density on its grid."""
 
-    tail: float  # the larger of `spectral_tail` and of what the truncated equation discards
+    tail: float  # the larger of `spectral_tail` and the discarded part
     fastest: float  # largest speed |v| at the nodes
     lowest: float  # least value at the nodes
     sizes: FloatArray  # (K + 1,): size of each degree
 
     def impossible(self, manifold: Manifold, error: float) -> str | None:
-        """Reason why no density has these moments up to an error; None if some density may.
+        """Reason why no density has these moments up to an error; None if one may.
 
-        A moment is no larger than that of a single point, and f >= 0: errors of all degrees
-        together move a value by twice the sum of `largest_sizes` times as much at most.
+        A moment is at most that of a single point, and f >= 0. An error of all moments changes a
+        value by at most twice the error times the sum of `largest_sizes`.
         """
         largest = manifold.largest_sizes(len(self.sizes) - 1)
         excess = self.sizes / largest
@@ -45,7 +44,7 @@ class Resolution:
 
 
 def spectral_tail(sizes: FloatArray) -> float:
-    """Largest of the top tenth (at least one) of the sizes by degree."""
+    """Largest size among the top tenth of the degrees (at least one)."""
     return float(np.max(sizes[-max(len(sizes) // 10, 1) :]))
 
 
@@ -56,11 +55,11 @@ def watch(interaction: AnyInteraction, grid: Grid, coefficients: ModalArray) -> 
 
         |div(f v)|_l / (l max|v|),   K < l <= 3 K / 2,
 
-    the transfer to degree l from its neighbours while advection turns it once. A density has
-    degrees up to K / 2 when its grid is chosen. Products of two end at K, of three at 3 K / 2.
+    the transfer to degree l from its neighbours during one turn by advection. The grid is chosen
+    for a density of degree up to K / 2: products of two end at K, of three at 3 K / 2.
     """
     space, degree = interaction.manifold, grid.max_degree
-    # What is not finite is seen in the answer.
+    # The result shows values that are not finite.
     with np.errstate(all="ignore"):
         field = interaction.of_density(coefficients)
         velocity, _ = field.on_nodes(grid)
@@ -73,7 +72,7 @@ def watch(interaction: AnyInteraction, grid: Grid, coefficients: ModalArray) -> 
             beyond = grid.divergence(velocity, degree + (degree + 1) // 2)
             discarded = space.sizes_by_degree(beyond)[degree + 1 :]
             degrees = np.arange(degree + 1, degree + 1 + len(discarded))
-            # A kernel's uniform has no velocity; that of heads is a difference, near it rounding.
+            # About uniform the velocity of heads is a difference: subtract its rounding.
             beyond_noise = discarded - interaction.rounding * degrees
             tail = float(np.max(beyond_noise / (fastest * degrees), initial=tail))
     return Resolution(tail, fastest, float(values.min()), sizes)
@@ -85,8 +84,8 @@ def resolution(problem: Problem, measure: Density | Measure) -> float:
     The size of a degree is the modulus of its coefficient on the circle, and on the sphere the root
     of its power, sqrt(sum_m |c_lm|^2).
 
-    NaN for points, which are exact. Of labelled densities the spectral tail alone, of the label
-    where it is largest; while they run they are watched as a density is.
+    NaN for points, which are exact. For labelled densities the largest spectral tail of a label;
+    during a run they have the full check.
     """
     if isinstance(measure, LabelledDensity):
         space = problem.manifold

@@ -1,4 +1,4 @@
-"""The observables of the package, one entry each, which run files name; and those of users."""
+"""Table of the package's observables, and observables of users."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ Values = dict[str, float | FloatArray]
 class Axis(NamedTuple):
     """Axis of the arrays of an observable."""
 
-    name: str  # what files and datasets call it
-    # Places along it, such as the middles of bins; numbers 0, 1, ... without.
-    values: FloatArray | None = None
+    name: str  # in files and datasets
+    values: FloatArray | None = None  # coordinates, such as middles of bins; default 0, 1, ...
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Observable:
     name: str  # key in run files and in HDF5
     long_name: str  # axis label
     evaluate: Callable[[Problem, Density | Measure, ModalArray], Values]
-    axis: Axis | None = None  # of one whose values are arrays
+    axis: Axis | None = None  # if the values are arrays
 
 
 def _clusters(problem: Problem, measure: Density | Measure, moments: ModalArray) -> Values:
@@ -140,26 +139,26 @@ OBSERVABLES: dict[str, Observable] = {
         Observable("renyi_centres", "tokens that come first in their neighbourhood", _centres),
     ]
 }
-"""Observables that a run file names."""
+"""Observables of the package by name."""
 
 DEFAULT_OBSERVABLES = ("order_parameter", "energy", "clusters", "resolution")
 _OF_VECTORS = ("order_parameter", "energy", "clusters", "mean_cosine")
-# What all runs in Python have: none of these looks at all pairs of tokens.
+# Default in Python on the circle and on S^2: none of them sums over all pairs of many tokens.
 USUAL_OBSERVABLES = (*DEFAULT_OBSERVABLES, "peaks", "entropy", "free_energy")
 ALWAYS_STORED = ("energy", "clusters")
 
 
 def usual_observables(space: Geometry, *, in_files: bool = False) -> tuple[str, ...]:
-    """Default observables; run files have fewer."""
+    """Names of the default observables; run files have fewer."""
     if not space.has_series:
         return _OF_VECTORS
     return DEFAULT_OBSERVABLES if in_files else USUAL_OBSERVABLES
 
 
 Own = Callable[[Density | Measure], Any]
-"""A user's observable: what it answers of a measure is a number or a one-dimensional array."""
+"""A user's observable: it returns a number or a one-dimensional array."""
 
-# Other words than observables that stand beside them in files, tables and datasets.
+# Names of other entries beside observables in files, tables and datasets.
 _RESERVED = {
     *("time", "moments", "growth_rates", "representation", "stability", "events", "diagnostics"),
     *("density", "measure", "degree", "order", "kind", "cluster", "axis", "cosine", "head"),
@@ -174,15 +173,14 @@ def observable(
 ) -> Observable:
     """Observable of your own: `function` of the `Density` or `Measure` at every saved time.
 
-    - name: what it is called in `run.observables` and in files: letters, digits and underscores.
-    - function (callable (measure) -> number or ndarray, shape (n,)): the state is a density at some
-      times and points at others, if the representation is "auto": see `Density` and `Measure` for
-      what both have. NaN where there is nothing to measure. Lengths of arrays may change in time;
-      shorter ones are padded with NaN.
+    - name: key in `run.observables` and in files: letters, digits and underscores.
+    - function (callable (measure) -> number or ndarray, shape (n,)): with the representation "auto"
+      the measure is a `Density` at some times and a `Measure` at others. It returns NaN where there
+      is nothing to measure. Arrays may change their length in time; NaN pads shorter ones.
     - long_name: axis label, by default the name.
 
-    ValueError if the name is taken, or cannot name a dataset. TypeError if the name is no string,
-    or the function none.
+    ValueError if the name is taken or cannot name a dataset. TypeError if the name is no string or
+    `function` no function.
 
     >>> import meanfield as mf
     >>> def spread(measure):
@@ -206,7 +204,7 @@ _ENTRY = "_entry"
 
 @dataclass(frozen=True)
 class _OfMeasure:
-    """A user's function among observables; pickles if it does."""
+    """A user's function as an `evaluate`; it pickles if the function does."""
 
     name: str
     function: Own
@@ -216,7 +214,7 @@ class _OfMeasure:
 
 
 def of_own_kind(own: Observable) -> Observable:
-    """An observable of the user's own, if its name may stand beside ours."""
+    """Return a user's observable; refuse names that are taken or malformed."""
     name = own.name
     if not isinstance(name, str):
         raise TypeError(f"observable: name must be a string, got {describe(name)}.")
@@ -232,7 +230,7 @@ def of_own_kind(own: Observable) -> Observable:
 
 
 def own_values(name: str, result: Values) -> Values:
-    """Checked result of a user's observable: numbers under its name."""
+    """Checked result of a user's observable: {name: number or array}."""
     if not isinstance(result, dict) or [*result] != [name]:
         raise TypeError(f"it gave {describe(result)}, expected {{{name!r}: number or array}}")
     values = np.asarray(result[name])
@@ -245,5 +243,5 @@ def own_values(name: str, result: Values) -> Values:
         raise ValueError(
             f"it gave {describe(result[name])}, expected finite numbers, or NaN for none"
         )
-    # A copy: the user's array may be one that is filled anew at every call.
+    # A copy, because the user may fill the same array at every call.
     return {name: np.array(values, dtype=np.float64)}
