@@ -1,11 +1,11 @@
-"""Causal attention: tokens that attend to themselves and to those before them.
+"""Causal attention: tokens attend to themselves and to earlier tokens.
 
     x_k' = P_{x_k} V sum_{j <= k} e^{beta x_k^T B x_j} x_j / Z_k
 
-With many tokens the position s = k / n in (0, 1] is a label and mu(t; s, .) the law there. It
-attends to the mean of all laws up to s (Karagodin, Polyanskiy, Rigollet, arXiv:2411.04990).
+For many tokens, tokens at the position s = k / n in (0, 1] have a law mu(t; s, .). It attends to
+the mean of all laws up to s (Karagodin, Polyanskiy, Rigollet, arXiv:2411.04990).
 
-- Near uniform c_l' (s) = lambda_l (1/s) int_0^s c_l ds', so that s^p grows like
+- Near uniform c_l' (s) = lambda_l (1/s) int_0^s c_l ds', so the moment s^p grows like
   e^{lambda_l t / (p + 1)}.
 - Without scores (beta = 0), on the circle, Poisson laws stay Poisson at every position:
   zeta' = (H - conj(H) zeta^2) / 2, H = (1/s) int_0^s (a zeta + b conj(zeta)) ds'.
@@ -24,19 +24,20 @@ from meanfield.papers.saved_states import saved_states
 from meanfield.problem import Problem
 from meanfield.spectrum.cluster_rates import check_no_diffusion
 
-# Degrees of polynomials in s, and what their last eighth may be beside 1.
+# Numbers of polynomial coefficients in s, and the largest size of their last eighth.
 _ORDERS = (16, 32, 64, 128)
 _TAIL = 1e-12
 
 
 @checked
 def causal_response(exponent: float, source: float, positions: FloatArray) -> FloatArray:
-    """Moments near uniform at positions s that come from a unit moment at one position s_0.
+    """Moments near uniform at positions s, caused by a unit moment at one position s_0.
 
         g(s) = (1 / s) sqrt(lambda t / Y) I_1(2 sqrt(lambda t Y)),  Y = ln(s / s_0),  s > s_0,
 
-    and 0 before; exponent: lambda t. So c(t, s) = c(0, s) + int_0^s g(s; s_0) c(0, s_0) ds_0 solves
-    d_t c = lambda (1 / s) int_0^s c ds'. For lambda < 0 it is -sqrt(|lambda| t / Y) J_1 / s.
+    and 0 before s_0, with exponent = lambda t and source = s_0. For lambda < 0 it is
+    -sqrt(|lambda| t / Y) J_1 / s. Then c(t, s) = c(0, s) + int_0^s g(s; s_0) c(0, s_0) ds_0 solves
+    d_t c = lambda (1 / s) int_0^s c ds'.
     """
     from scipy.special import ive, jv
 
@@ -62,13 +63,13 @@ def causal_poisson(
 
         zeta' = (H - conj(H) zeta^2) / 2,    H(s) = (1 / s) int_0^s (a zeta + b conj(zeta)) ds'
 
-    with V u = a u + b conj(u) the sum of the values; int e^{ik theta} dmu = zeta(s)^k. Polynomials
-    in s at Gauss-Legendre nodes, of which the mean up to s is exact, and DOP853 in time; the degree
-    is doubled until it is enough: error some 1e-11.
+    where V u = a u + b conj(u) is the sum of the values, and int e^{ik theta} dmu = zeta(s)^k.
+    zeta is a polynomial in s at Gauss-Legendre nodes, so the mean up to s is exact. DOP853 steps
+    in time. The degree is doubled until the last coefficients are small; the error is about 1e-11.
 
-    - problem: circle, the linear kernel or heads whose scores are 0, without diffusion.
+    - problem: on the circle, with the linear kernel or heads with scores 0, without diffusion.
     - profile: zeta(0, s) for an array of positions, |zeta| <= 1; smooth on [0, 1].
-    - times (saves,): scaled times, in order; positions (m,): from 0, the first tokens, to 1.
+    - times (saves,): scaled times, in order; positions (m,): from 0 (first token) to 1.
 
     Ott, Antonsen, Chaos 18 (2008), 037113.
     """
@@ -96,7 +97,7 @@ def causal_poisson(
 
 @checked
 def _linear_values(problem: Problem) -> tuple[complex, complex]:
-    """Numbers a, b of the sum of values V u = a u + b conj(u), if all scores are 0."""
+    """Numbers a, b with V u = a u + b conj(u) for the sum V of values; scores must be 0."""
     if problem.manifold.dimension != 1:
         raise ValueError(f"this is known on mf.Circle(), not on {problem.manifold}.")
     heads = problem.heads
@@ -124,7 +125,7 @@ def _tail(values: ComplexArray) -> float:
 def _poisson_layers(
     initial: ComplexArray, direct: complex, mirrored: complex, times: FloatArray
 ) -> ComplexArray:
-    """Moments at the nodes, shape (saves, order)."""
+    """Moments zeta at the nodes, shape (saves, order)."""
     order = len(initial)
     s = 0.5 * (1.0 + gauss_legendre(order)[0])
     # (1 / s) int_0^s f ds' = int_0^1 f(s u) du, exact with half as many nodes.

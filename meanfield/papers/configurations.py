@@ -4,12 +4,13 @@ n equal tokens under USA with strength -1 descend along the gradient of their pa
 
     P = sum_{i < j} e^{beta (s_ij - 1)},    eps_n = (n + 2 P) / n^2,    x_i' = -grad_i P / (n beta)
 
-in scaled time, s_ij = <x_i, x_j>: eps_n is int int a dmu dmu, which of uniform is a_0, below all of
-them. A configuration with m cosines between its points that is a (2 m - 1)-design is sharp. Sharp
-configurations and the 600-cell have the least P among all n points for every beta > 0.
+in scaled time, with s_ij = <x_i, x_j>. Here eps_n is int int a dmu dmu. The uniform measure has
+a_0, less than any n tokens. A configuration with m cosines between its points is sharp if it is a
+(2 m - 1)-design. Sharp configurations and the 600-cell minimise P among n points for every
+beta > 0.
 
-A t-design has int g dmu = int g dsigma for every polynomial of degree t, which is
-sum_ij P_l(s_ij) = 0 for l = 1 ... t, P_l the Gegenbauer polynomials with P_l(1) = 1.
+A t-design has int g dmu = int g dsigma for every polynomial g of degree t. Equivalently
+sum_ij P_l(s_ij) = 0 for l = 1 ... t, with the Gegenbauer polynomials P_l, P_l(1) = 1.
 
 For h = sum_l h_l P_l <= f(s) = e^{beta (s - 1)} on [-1, 1], h_l >= 0 for l >= 1:
 
@@ -46,15 +47,16 @@ _MOST_DEGREE = 64
 # P reaches e^{-2 beta}.
 _LARGEST_BETA = 300.0
 _PAIRS_AT_ONCE = 2**22
-# Where a polynomial is first asked to stay below the kernel; later where it is not.
+# Number of Chebyshev points at which h <= f at first; later programmes add maxima of h - f.
 _FIRST_PLACES = 200
 _EXCHANGES = 6
-# The largest beta of which f spans no more than a solver's tolerances.
+# The largest beta for which a solver's tolerances resolve f on all of [-1, 1].
 _MILD = 8.0
+# Halvings of intervals in the proof that h - f <= shift.
 _DEEPEST = 60
-# Limit of the second and later programmes, in units of h: above, h is far from f.
+# Bounds above this, in units of h, are not active: the second and later programmes cut them there.
 _FAR_ABOVE = 1e3
-# Where the kernel is below, a programme that relies on it is one of rounding.
+# Smaller values of the kernel are replaced by this one.
 _LEAST = 1e-250
 _ROOT5 = float(np.sqrt(5.0))
 
@@ -63,8 +65,8 @@ _ROOT5 = float(np.sqrt(5.0))
 class Sharp:
     """A configuration that is optimal for every beta > 0, by its cosines.
 
-    - cosines (tuple of float): between a point and the others.
-    - multiplicities (tuple of int): how many others have each, from every point.
+    - cosines (tuple of float): cosines between a point and the others.
+    - multiplicities (tuple of int): number of other points at each cosine.
     """
 
     name: str
@@ -84,7 +86,7 @@ class Sharp:
 
     @property
     def design(self) -> int:
-        """Largest t of which it is a t-design."""
+        """Largest t <= 64 for which it is a t-design."""
         values = polynomials(self.dimension, np.array(self.cosines), _MOST_DEGREE)
         sums = (1.0 + values @ np.array(self.multiplicities)) / self.tokens
         return _strength(sums)
@@ -138,7 +140,7 @@ SHARP: tuple[Sharp, ...] = (
 def sharp_configuration(dimension: int, tokens: int) -> Sharp | None:
     """Configuration of n >= 2 points of S^{d-1} that is optimal for every beta; None if unknown.
 
-    Polygons on the circle, simplices of n <= d + 1, cross-polytopes of n = 2 d points, and `SHARP`.
+    Polygons on the circle, simplices (n <= d + 1), cross-polytopes (n = 2 d), and `SHARP`.
 
     >>> sharp_configuration(3, 6).name, sharp_configuration(3, 5)
     ('cross_polytope', None)
@@ -148,7 +150,7 @@ def sharp_configuration(dimension: int, tokens: int) -> Sharp | None:
     if d == 2:
         k = np.arange(1, n // 2 + 1)
         counts = np.where(2 * k == n, 1, 2)
-        # Sines: cos 2 pi / n itself is rounding near 1.
+        # By sines, as 1 - cos(2 pi / n) cancels for large n.
         cosines = 1.0 - 2.0 * np.sin(np.pi * k / n) ** 2
         return Sharp("polygon", 2, n, tuple(cosines.tolist()), tuple(counts.tolist()))
     if n <= d + 1:
@@ -164,12 +166,12 @@ def energy_of(pair_energy: float, tokens: int) -> float:
 
 
 def uniform_energy(dimension: int, beta: float) -> float:
-    """Energy a_0 of the uniform measure, below eps_n of any tokens; dimension d of R^d."""
+    """Energy a_0 of the uniform measure on the sphere of R^d."""
     return float(exponential(beta).attention_multipliers(dimension - 1, 0)[0])
 
 
 def pair_energy(vectors: FloatArray, beta: float) -> float:
-    """P of unit vectors (n, d), each pair once: right to its last digits however small it is."""
+    """P of unit vectors (n, d), with full relative accuracy however small it is."""
     total, n = 0.0, len(vectors)
     rows = max(1, _PAIRS_AT_ONCE // (n * vectors.shape[1]))
     for start in range(0, n, rows):
@@ -198,7 +200,7 @@ def polynomials(dimension: int, cosines: FloatArray, max_degree: int) -> FloatAr
 def design_strength(points: FloatArray, *, most: int = 24) -> int:
     """Largest t <= most for which points are a t-design, in any dimension.
 
-    points (n,) or (n, d): angles in radians, or vectors of any length but zero.
+    points: angles (n,) in radians, or vectors (n, d) of any positive length.
 
     >>> design_strength(2 * np.pi * np.arange(5) / 5)
     4
@@ -230,18 +232,18 @@ def design_strength(points: FloatArray, *, most: int = 24) -> int:
 
 
 def _strength(squares: FloatArray) -> int:
-    """Degrees before the first that has a moment; squares are int int P_l dmu dmu."""
+    """Largest t with moments 0 of degrees 1 ... t; squares are int int P_l dmu dmu."""
     present = np.abs(squares[1:]) > _MOMENT
     return int(present.argmax()) if present.any() else len(present)
 
 
 def relaxation_gap(measure: Measure, beta: float) -> float:
-    """Least eigenvalue of the Hessian of P at equal points, rotations left out.
+    """Least eigenvalue of the Hessian of P at points of equal mass, without rotations.
 
-    On the sphere, from exact derivatives of the velocity (`cluster_rates`): small changes of an
-    optimal configuration die out no slower than e^{-rate t}, rate = gap / (n beta) in scaled time.
-    A negative gap is a direction in which P falls. beta is positive, at most 300: beyond, P is
-    below the smallest numbers.
+    It uses exact derivatives of the velocity (`cluster_rates`). Small perturbations of an optimal
+    configuration decay at least like e^{-rate t}, rate = gap / (n beta) in scaled time. A negative
+    gap means that P falls in some direction. It is infinite if there are only rotations. beta is
+    positive, at most 300, as P may underflow beyond.
 
     >>> import meanfield as mf
     >>> law = mf.from_points(np.concatenate([np.eye(3), -np.eye(3)]))
@@ -257,7 +259,7 @@ def relaxation_gap(measure: Measure, beta: float) -> float:
 
 
 def check_beta(beta: float) -> None:
-    """Refuse a beta of which nothing repels, or of which P underflows."""
+    """Refuse a beta that is not positive, or for which P may underflow."""
     if not 0.0 < beta <= _LARGEST_BETA:
         raise ValueError(f"beta must be positive, at most {_LARGEST_BETA:g}, got {beta:g}.")
 
@@ -289,8 +291,8 @@ def _rotations(manifold: Manifold, points: FloatArray, frames: FloatArray) -> Fl
 class PairEnergyBound:
     """A lower bound of P for all configurations of n points of S^{d-1}.
 
-    - coefficients (degree + 1,): h_l of the polynomial, h_l >= 0 for l >= 1.
-    - shift: h - shift is proved to be below e^{beta (s - 1)} on [-1, 1], rounding included.
+    - coefficients (degree + 1,): h_l, with h_l >= 0 for l >= 1.
+    - shift: h - shift <= e^{beta (s - 1)} on [-1, 1] is proved, rounding included.
     """
 
     value: float
@@ -307,9 +309,9 @@ def pair_energy_bound(
         max n^2 h_0 - n h(1),    h = sum_{l <= degree} h_l P_l,    h_l >= 0 for l >= 1,
         h <= f on [-1, 1],       f(s) = e^{beta (s - 1)}.
 
-    The programme's answer is not trusted. Intervals are halved until Taylor's formula of order two,
+    The bound does not rely on the solver. Intervals are halved until Taylor's formula of order two,
     with the remainder (sum_l h_l P_l'''(1) + max f''') r^3 / 6, proves h - f <= shift on each.
-    Then n (n - 1) shift is taken off.
+    Then n (n - 1) shift is subtracted.
 
     >>> bound = pair_energy_bound(3, 5, 5.0)
     >>> round(bound.value, 7), bound.shift < 1e-12
@@ -332,13 +334,13 @@ def pair_energy_bound(
 
 
 def _candidates(d: int, n: int, beta: float, degree: int) -> list[FloatArray]:
-    """Polynomials that nearly solve the programme, of f and of a milder f."""
+    """Polynomials h that nearly solve the programme for f, and for an f of smaller beta."""
     solutions = _programme(d, n, beta, beta, degree)
     return solutions + (_programme(d, n, beta, _MILD, degree) if beta > _MILD else [])
 
 
 def _programme(d: int, n: int, beta: float, solved: float, degree: int) -> list[FloatArray]:
-    """Polynomials that solutions of the programme of one beta say, for another."""
+    """Candidates h for beta, from programmes with the kernel of beta = solved."""
     from scipy.optimize import linprog
 
     places = np.cos(np.pi * np.arange(_FIRST_PLACES + 1) / _FIRST_PLACES)
@@ -346,8 +348,8 @@ def _programme(d: int, n: int, beta: float, solved: float, degree: int) -> list[
     cost[0] = n - float(n) ** 2
     bounds = [(None, None)] + [(0.0, None)] * degree
     solutions: list[FloatArray] = []
-    # First in units of f(0), rows beside the root of f: neither is too far from 1. Then in those of
-    # h, so that a solver's tolerances are small beside what h is where f matters.
+    # The first programme has the unit f(0), and rows divided by the root of f, to keep entries near
+    # 1. Later ones have the unit of h, so that tolerances are small beside h.
     unit, root = max(float(np.exp(-solved)), _LEAST), True
     for _ in range(_EXCHANGES):
         kernel = np.maximum(np.exp(solved * (places - 1.0)), _LEAST)
@@ -371,7 +373,7 @@ def _programme(d: int, n: int, beta: float, solved: float, degree: int) -> list[
         near = touching[height > -1e-3 * np.exp(solved * (touching - 1.0))]
         count = min(2 * len(near) - int((near == -1.0).sum()), degree + 1)
         largest = np.sort(np.argsort(-np.concatenate([[np.inf], h[1:]]))[:count])
-        # Where the programme has many solutions that of the lowest degrees is one of them, too.
+        # If the programme has many solutions, one of them has the lowest degrees.
         tried = (
             _touching(d, n, beta, near, active, degree) for active in (largest, np.arange(count))
         )
@@ -383,10 +385,10 @@ def _programme(d: int, n: int, beta: float, solved: float, degree: int) -> list[
 def _touching(
     d: int, n: int, beta: float, near: FloatArray, active: npt.NDArray[np.intp], degree: int
 ) -> FloatArray | None:
-    """The polynomial that nearby programmes tend to; None if these determine too little.
+    """Polynomial that touches f near the given places; None if there is no such polynomial.
 
-    At the optimum h touches f at places t_i, with h = f and h' = f' (at -1 the first alone). As
-    many h_l are positive as there are conditions. The dual has the places, for every f:
+    At the optimum h touches f at places t_i, with h = f and h' = f' (at -1 only h = f). As many
+    h_l are positive as there are conditions. The dual determines the places, for every f:
 
         sum_i w_i P_l(t_i) = n^2 [l = 0] - n    for these l.
     """
@@ -416,7 +418,7 @@ def _touching(
 def _values_and_slopes(
     d: int, s: FloatArray, degree: int, of: npt.NDArray[np.intp]
 ) -> tuple[FloatArray, FloatArray]:
-    """P_l and P_l' at s of some degrees l, shape (len(of), len(s))."""
+    """P_l(s) and P_l'(s) for the degrees l in `of`, shape (len(of), len(s)) each."""
     slopes = np.zeros((degree + 1, len(s)))
     slopes[1:] = polynomials(d + 2, s, degree - 1)
     slopes *= _derivative_factors(d, degree, 0)[:, None]
@@ -438,7 +440,7 @@ def _maxima(d: int, beta: float, h: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def _excess(d: int, beta: float, h: FloatArray, s: FloatArray) -> FloatArray:
-    """H - f and its first two derivatives at s, shape (3, len(s))."""
+    """Excess h - f and its first two derivatives at s, shape (3, len(s))."""
     f, rows, factor = np.exp(beta * (s - 1.0)), [], h.copy()
     for k in range(3):
         rows.append(factor[k:] @ polynomials(d + 2 * k, s, len(h) - 1 - k) - beta**k * f)
@@ -450,30 +452,30 @@ def _excess(d: int, beta: float, h: FloatArray, s: FloatArray) -> FloatArray:
 
 
 def _derivative_factors(d: int, degree: int, k: int) -> FloatArray:
-    """Ratios of P_l^(k + 1)(1) and P_l^(k)(1): (l - k) (l + d - 2 + k) / (d - 1 + 2 k)."""
+    """Ratios P_l^(k + 1)(1) / P_l^(k)(1) = (l - k) (l + d - 2 + k) / (d - 1 + 2 k)."""
     l = np.arange(degree + 1)
     return np.asarray((l - k) * (l + d - 2.0 + k) / (d - 1.0 + 2 * k))
 
 
 def _largest_excess(d: int, beta: float, h: FloatArray) -> float:
-    """A proved bound of h - f on [-1, 1], not below 0."""
+    """A proved upper bound of h - f on [-1, 1], not below 0."""
     third = np.abs(h).copy()
     for k in range(3):
         third *= np.abs(_derivative_factors(d, len(h) - 1, k))
-    # |P_l'''| <= P_l'''(1) on [-1, 1], for they are sums of P_k of larger d, k < l.
+    # |P_l'''| <= P_l'''(1) on [-1, 1]: it is a positive multiple of P_{l-3} in dimension d + 6.
     of_polynomial = third[3:].sum()
-    # Rounding of the recurrence, a few units a degree, and of f where h may reach it.
+    # Rounding of the recurrence, a few eps a degree, and of f where h may reach it.
     most = float(np.abs(h).sum())
     noise = 4 * EPS * (len(h) + 1.0 + beta) * most
     centres, radius, bound = np.linspace(-1.0, 1.0, 129)[1::2], 1.0 / 64.0, 0.0
     for _ in range(_DEEPEST):
-        # Elsewhere f is above all of h.
+        # Elsewhere f exceeds the maximum of h.
         centres = centres[np.exp(beta * (centres - radius - 1.0)) <= 1.01 * most]
         value, slope, curvature = _excess(d, beta, h, centres)
         of_kernel = beta**3 * np.exp(beta * (centres + radius - 1.0))
         remainder = (of_polynomial + of_kernel) * radius**3 / 6.0
         top = _quadratic_maximum(value, slope, curvature, radius) + remainder
-        # Below noise there is nothing to be gained by halving.
+        # Halving gains nothing below noise.
         bound = max(bound, float(value.max(initial=0.0)))
         left = top > max(bound, 0.0) + noise
         if not left.any():

@@ -1,16 +1,17 @@
-"""Critical points of the interaction energy of n equal tokens on the circle, and what is proved.
+"""Critical points of the interaction energy of n equal tokens on the circle, and theorems on them.
 
 The energy is E = (1 / 2 beta n^2) sum a(cos(theta_i - theta_j)); for beta = 0 the potential is cos
-in place of a / beta. Its gradient is v_i / n, v the velocity without normalisation. Its Jacobian:
+in place of a / beta. Its gradient is v / n, with the velocity v without normalisation. The
+Jacobian of v is symmetric:
 
-    J_ij = h'(theta_i - theta_j) / n,    J_ii = -sum_{j != i} J_ij,    h(phi) = a(cos phi) sin phi,
+    J_ij = h'(theta_i - theta_j) / n,    J_ii = -sum_{j != i} J_ij,    h(phi) = a(cos phi) sin phi.
 
-of v, symmetric. Its positive eigenvalues are the ways up: their number is the index, 0 at a local
-maximum. Softmax has the same critical points and indices, of a gradient in another metric. If all
-maxima are of one cluster, almost every start ends there (centre-stable manifolds; Lojasiewicz).
+The index is the number of positive eigenvalues, 0 at a local maximum. Softmax is the gradient flow
+in another metric, with the same critical points and indices. If one cluster is the only maximum,
+almost every start ends there (centre-stable manifolds; Lojasiewicz).
 
-For beta = 0, E = |R|^2 / 2. Critical are R = 0, and opposite groups of p > m tokens, of index m.
-Their eigenvalues are 1, R = (p - m) / n (m - 1 times), 0, -R (p - 1 times).
+For beta = 0, E = |R|^2 / 2. Critical points have R = 0, or are opposite groups of p > m tokens.
+The latter have index m and the eigenvalues 1, R = (p - m) / n (m - 1 times), 0, -R (p - 1 times).
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from meanfield.spaces import Geometry
 
 _STEPS = 80
 _CLIMB = 100
-# Longest step of Newton's method, radians: farther its quadratic model means nothing.
+# Longest step of Newton's method, radians; its quadratic model holds no farther.
 _LONGEST = 0.5
-# Eigenvalues that count as 0, and the length of v at a critical point, relative to J.
+# Eigenvalues of J, and velocities, below this share of the largest eigenvalue, times n, are 0.
 _NOISE = 64 * EPS
 # Angle below which tokens are one cluster.
 _TOGETHER = 1e-6
-# Relative difference of energies and eigenvalues of what are two points.
+# Relative difference of energies or eigenvalues above which two points differ.
 _APART = 1e-6
 _MOST_TOKENS = 64
 _PROVED_FROM = -0.16
@@ -46,18 +47,17 @@ _FAILS_BELOW = -2.0 / 3.0
 class CriticalPoints:
     """Critical points found, highest energy first, each once up to rotations and reflections.
 
-    - tokens, starts, seed: what was searched: Newton's method from so many random starts.
-    - converged: starts from which it found a critical point.
+    - converged: number of starts from which Newton's method found a critical point.
     - angles (points, tokens): radians, in order, from the first token.
     - energy (points,): mean over all pairs of [a(cos) - a(-1)] / [a(1) - a(-1)]: 1 for one cluster.
     - index (points,): number of positive eigenvalues.
-    - nullity (points,): number of those that are 0 up to rounding, but for rotations: points that
-      are not isolated, or not decided.
+    - nullity (points,): number of eigenvalues that are 0 up to rounding, besides rotations. If
+      positive, the point is not isolated, or its index is undecided.
     - smallest (points,): smallest positive eigenvalue, scaled time; NaN at a maximum.
-    - largest (points,): largest eigenvalue, the escape rate of v; 0 or rounding at a maximum.
-    - multiplicities (tuple of tuples): tokens in each cluster, going round, of every point.
-    - labelled (tuple of int): in how many ways n labelled tokens take each, up to rotations.
-    - hits (points,): starts that led there.
+    - largest (points,): largest eigenvalue, the escape rate of v; 0 at a maximum.
+    - multiplicities (tuple of tuples): tokens in each cluster of a point, around the circle.
+    - labelled (tuple of int): number of ways to label the tokens of a point, up to rotations.
+    - hits (points,): number of starts that led there.
     """
 
     beta: float
@@ -77,12 +77,12 @@ class CriticalPoints:
 
     @property
     def spurious(self) -> IntArray:
-        """Maxima besides one cluster: index 0, all other eigenvalues below 0 beyond rounding."""
+        """Maxima besides one cluster: index and nullity 0."""
         return np.flatnonzero(self._several & (self.index == 0) & (self.nullity == 0))
 
     @property
     def undecided(self) -> IntArray:
-        """Points besides one cluster with eigenvalues 0 up to rounding and none above."""
+        """Points besides one cluster that may be maxima: index 0, and a nullity."""
         return np.flatnonzero(self._several & (self.index == 0) & (self.nullity > 0))
 
     @property
@@ -93,7 +93,7 @@ class CriticalPoints:
     def euler_sum(self) -> int | None:
         """Sum of (-1)^index over all labelled points; None if an index is undecided.
 
-        All critical points together give 0, the Euler characteristic of the torus of n - 1 angles
+        For all critical points it is 0, the Euler characteristic of the torus of n - 1 angles
         between tokens (Morse). Another number proves that points are missing; 0 proves nothing.
         """
         if np.any(self.nullity > 0):
@@ -133,27 +133,24 @@ def critical_points(
 ) -> CriticalPoints:
     """Critical points of the energy of n equal tokens on the circle, by Newton's method.
 
-    Half of the starts are independent uniform angles; the others are clusters of random or of
-    nearly equal sizes at random places, which stay together. Half of the former and all starts of
-    equal sizes first climb to find maxima, which Newton's method itself does not prefer.
+    Half of the starts are independent uniform angles. The others are clusters at random places,
+    of random or nearly equal sizes. Half of the former and all clusters of nearly equal sizes
+    begin with gradient ascent, because Newton's method does not prefer maxima.
 
     Parameters
     ----------
     beta : float
-        Of exponential(beta), or 0 for linear(). Opposite clusters are left at e^{-2 |beta|}, which
-        must be beyond rounding: |beta| up to 13.8 of 64 tokens, 15.3 of three.
+        Of exponential(beta), or 0 for linear(). The escape rate e^{-2 |beta|} of opposite clusters
+        must exceed rounding: |beta| is at most 13.8 for 64 tokens, 15.3 for three.
     tokens : int
-        Their number n, 2 to 64.
-    starts : int
-        Random starts, at least 1.
-    seed : int
-        Of them.
+        n, 2 to 64.
+    starts, seed : int
+        Number of random starts, at least 1, and their seed.
 
     Returns
     -------
     CriticalPoints
-        Points may be missing: `.certificate` describes the search. Indices count eigenvalues beyond
-        rounding; `nullity` counts the others.
+        Points may be missing; `.certificate` describes the search.
 
     Raises
     ------
@@ -188,7 +185,7 @@ def critical_points(
     at_most(_MOST_TOKENS, tokens=tokens)
     at_least(1, starts=starts)
     at_least(0, seed=seed)
-    # Nor could a critical point be recognised: forces of clusters far apart are rounding.
+    # Forces between clusters that are far apart must exceed rounding.
     most = math.floor(-5.0 * math.log(_NOISE * tokens)) / 10.0
     if abs(beta) > most:
         raise ValueError(
@@ -214,18 +211,18 @@ def critical_points(
 
 
 def _random_starts(tokens: int, starts: int, rng: np.random.Generator) -> FloatArray:
-    """Angles, shape (starts, tokens): independent, and in clusters, in turn."""
+    """Angles, shape (starts, tokens): independent ones and clusters in turn."""
     angles = 2.0 * np.pi * rng.random((starts, tokens))
     for i in range(1, starts, 2):
         clusters = rng.integers(1, tokens + 1)
-        # Clusters of equal sizes are what is stable for beta < 0.
+        # Clusters of equal sizes may be stable for beta < 0.
         place = np.arange(tokens) % clusters if i % 4 == 3 else rng.integers(0, clusters, tokens)
         angles[i] = angles[i, place]
     return angles
 
 
 def _climbed(angles: FloatArray, beta: float) -> FloatArray:
-    """Angles after gradient ascent, steps about as long as the curvature allows."""
+    """Angles after gradient ascent, with the steps that the curvature allows."""
     for _ in range(_CLIMB):
         velocity, jacobian = _velocity_and_jacobian(angles, beta)
         bend = np.abs(jacobian).sum(axis=2).max(axis=1, initial=1e-300)
@@ -248,14 +245,14 @@ def _velocity_and_jacobian(angles: FloatArray, beta: float) -> tuple[FloatArray,
 
 
 def _noise(values: FloatArray) -> FloatArray:
-    """Rounding of eigenvalues, and of velocities, shape (starts,)."""
+    """Rounding error of eigenvalues and velocities, shape (starts,)."""
     return np.asarray(_NOISE * values.shape[1] * np.abs(values).max(axis=1))
 
 
 def _sorted(
     beta: float, tokens: int, starts: int, seed: int, angles: FloatArray, values: FloatArray
 ) -> CriticalPoints:
-    """Each point once: two are one if energy, eigenvalues and clusters agree."""
+    """Each point once; two points are equal if energy, eigenvalues and clusters agree."""
     cosine = np.cos(angles[:, None, :] - angles[:, :, None])
     energy = _share_of_energy(beta, np.minimum(cosine, 1.0)).mean(axis=(1, 2))
     noise = _noise(values)
@@ -308,14 +305,14 @@ def _share_of_energy(beta: float, cosine: FloatArray) -> FloatArray:
 
 
 def _clusters(angles: FloatArray) -> tuple[int, ...]:
-    """Tokens in each cluster going round, the smallest of all rotations and reflections."""
+    """Tokens in each cluster around the circle; the smallest of all rotations and reflections."""
     sizes = [int(size) for size in _round(angles)[0]]
     turns = [sizes[i:] + sizes[:i] for i in range(len(sizes))]
     return tuple(min(turns + [turn[::-1] for turn in turns]))
 
 
 def _round(angles: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Tokens in each cluster, and the gap behind each, going round."""
+    """Tokens in each cluster, and the gap after it, around the circle."""
     ordered = np.sort(angles % (2.0 * np.pi))
     gaps = np.diff(ordered, append=ordered[0] + 2.0 * np.pi)
     ends = np.flatnonzero(gaps > _TOGETHER)
@@ -335,7 +332,7 @@ def _ways(angles: FloatArray) -> int:
         )
 
     ways = math.factorial(len(angles)) // math.prod(math.factorial(int(size)) for size in sizes)
-    # Backwards the gap behind a cluster is the one that was before it.
+    # In the mirror image, the gap after a cluster is the gap before it.
     mirrored = same(sizes[::-1], np.roll(gaps[::-1], -1))
     return ways // same(sizes, gaps) * (1 if mirrored else 2)
 
@@ -344,10 +341,11 @@ def _ways(angles: FloatArray) -> int:
 class SingleClusterProof:
     """Theorems on whether n equal tokens become one cluster.
 
-    - proved (bool or None): true: from almost every start. False: not so, an open set of starts
-      does not. None: not known.
+    - proved (bool or None): True if almost every start becomes one cluster, False if an open set
+      of starts does not, None if the question is open.
     - statements (tuple of (str, str)): theorems that apply, each with its source.
-    - probability: proved lower bound for independent uniform tokens: 1, or that of a hemisphere.
+    - probability: proved lower bound for independent uniform tokens, 1 or the probability that
+      they lie in a hemisphere.
     """
 
     proved: bool | None
@@ -369,28 +367,28 @@ _WENDEL = "Wendel, Math. Scand. 11 (1962); Lemma 6.4 of arXiv:2312.10794"
 
 @checked
 def single_cluster_proof(manifold: Geometry, tokens: int, beta: float) -> SingleClusterProof:
-    """Theorems on n equal tokens with the identity for Q, K and V: one cluster or not.
+    """Theorems on whether n equal tokens with Q = K = V = 1 become one cluster.
 
-    With and without softmax, from almost every start, whatever time that takes.
+    They hold with and without softmax, as time goes to infinity.
 
     Parameters
     ----------
     manifold : Circle or Sphere
         The unit sphere of R^d, any d.
     tokens : int
-        Their number n, at least 1.
+        n, at least 1.
     beta : float
         Of any sign.
 
     Returns
     -------
     SingleClusterProof
-        All statements known to us that apply.
+        All statements in our list that apply.
 
     Raises
     ------
     ValueError
-        If tokens < 1, or the manifold is no sphere.
+        If tokens < 1, or the manifold is not a sphere.
 
     Examples
     --------
@@ -432,7 +430,7 @@ def single_cluster_proof(manifold: Geometry, tokens: int, beta: float) -> Single
 
 
 def _least_large_beta(tokens: int) -> float:
-    """Beta above which (n - 1) tau < pi, n >= 3."""
+    """Beta above which (n - 1) tau < pi, for n >= 3; tau is `contraction.convex_angle`."""
     if tokens == 3:
         return 0.0
     x = math.pi / (tokens - 1)

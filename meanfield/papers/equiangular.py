@@ -1,7 +1,7 @@
-"""Tokens at equal angles: one cosine fixes where all of them are, in any dimension.
+"""Equiangular tokens: one cosine determines the positions of all tokens, in any dimension.
 
-Take n equal tokens in R^d, d >= n, every two of which have the cosine gamma. They keep doing so.
-Theorem 6.8 of arXiv:2312.10794 (gamma_0 = 0), with the kernel a(s) = e^{beta s - |beta|}, has:
+If n equal tokens in R^d, d >= n, have the same cosine gamma for all pairs, they keep this property.
+By Theorem 6.8 of arXiv:2312.10794 (gamma_0 = 0), with the kernel a(s) = e^{beta s - |beta|},
 
     gamma' = 2 (1 - gamma) ((n - 1) gamma + 1) a(gamma) / { n                              (USA)
                                                           { a(1) + (n - 1) a(gamma)        (SA).
@@ -15,9 +15,9 @@ With c = n / (n - 1) the integral of e^{beta u} over y is the difference between
 
     Ei(beta u) - e^{beta c} E1(beta (c - u)).
 
-This difference would lose its digits where the ends are near, and where |beta| is small or large.
-The integrand is positive, and analytic in y with no singularity
-nearer than pi: Gauss-Legendre panels keep every digit, e^{largest exponent} taken out.
+This difference cancels for near ends, and for small or large |beta|. The integrand is positive,
+and analytic in y with no singularity nearer than pi. So Gauss-Legendre panels, with
+e^{largest exponent} factored out, are accurate to rounding.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from meanfield.problem import Problem
 from meanfield.spectrum.cluster_rates import check_no_diffusion
 
 _ORDER = 16
-# Panels over which e^{beta u} changes by no more than e^4, for the nearest e^1500 at both ends:
-# what is farther away is no number beside them, or takes longer than any number says.
+# In a panel e^{beta u} changes by at most e^4, over a range of e^1500 at both ends. Beyond this
+# range times are negligible, or overflow.
 _CHANGE = 4.0
 _LEVELS = 375
-# Behind the last panel |beta| u is no more than this, and the speed of y constant.
+# After the last panel |beta| u is at most this, and the speed of y is constant.
 _GONE = 1e-17
-# Newton's steps double the digits: after one this small all are right.
+# Newton's steps double the number of correct digits: after a relative step this small all are.
 _SMALL_STEP = 1e-9
 _NEWTON_STEPS = 60
 
 
 @dataclass(frozen=True)
 class AngularPath:
-    """Time over e^{log_unit} against the distance delta = y - y_0 of the tokens."""
+    """Time in units of e^{log_unit} as a function of the distance delta = y - y_0."""
 
     beta: float  # of the kernel, 0 for the linear one
     tokens: int
@@ -65,7 +65,7 @@ class AngularPath:
             return self.gap * self.share * gone / (np.exp(-distance) + self.share * gone)
 
     def remains(self, distance: FloatArray) -> FloatArray:
-        """Remaining gap 1 - gamma, to relative rounding."""
+        """Remaining gap 1 - gamma, with the relative error of rounding."""
         with np.errstate(under="ignore"):
             left = np.exp(-distance)
             return self.gap * left / (left - self.share * np.expm1(-distance))
@@ -74,7 +74,7 @@ class AngularPath:
         """Distance at which 1 - gamma is `remains` and gamma - gamma_0 is `rise`."""
         with np.errstate(divide="ignore", over="ignore"):
             odds = rise / remains / self.share
-            # ln where the quotient is no number.
+            # By logarithms where the quotient overflows.
             logs = np.log(rise) - np.log(remains) - math.log(self.share)
         return np.where(odds < 1e300, np.log1p(odds), logs)
 
@@ -113,12 +113,12 @@ class AngularPath:
         """Scaled time, at strength 1."""
         units = self.units_at(distance)
         with np.errstate(over="ignore", invalid="ignore"):
-            # In two factors: the product may be a number where e^log_unit is none.
+            # In two factors: e^log_unit may overflow although the product does not.
             half = np.exp(0.5 * self.log_unit)
-            return np.where(units > 0, half * units * half, 0.0)  # inf times 0 is none
+            return np.where(units > 0, half * units * half, 0.0)  # not inf * 0
 
     def distance_at(self, times: FloatArray) -> FloatArray:
-        """Distance gone by a scaled time, at strength 1: the inverse of `time_at`."""
+        """Distance at a scaled time, at strength 1: the inverse of `time_at`."""
         half = np.exp(-0.5 * self.log_unit)
         with np.errstate(under="ignore", invalid="ignore"):
             times = np.where(np.isinf(times), math.inf, half * times * half)
@@ -134,14 +134,14 @@ class AngularPath:
     def _inverted(self, panel: IntArray, times: FloatArray) -> FloatArray:
         """Distance at a time after the beginning of a panel, by Newton's method."""
         start, width = self.edges[panel], np.diff(self.edges)[panel]
-        # Time is concave in distance for beta > 0 and convex for beta < 0: from this side no step
-        # goes too far, so that the bounds are for rounding only.
+        # Time is concave in distance for beta > 0 and convex for beta < 0. From this side no step
+        # overshoots, so the bounds matter for rounding only.
         length = np.zeros_like(times) if self.beta >= 0 else width.copy()
         for _ in range(_NEWTON_STEPS):
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 excess = self.within(start, length) - times
                 step = excess / self.slowness(start + length)
-            # Both are beyond range: halve.
+            # Time and slowness may overflow: halve.
             step = np.where(np.isfinite(step), step, 0.5 * length)
             before, length = length, np.clip(length - step, 0.0, width)
             if np.all(np.abs(length - before) <= _SMALL_STEP * length):
@@ -150,7 +150,7 @@ class AngularPath:
 
 
 def angular_path(tokens: int, beta: float, normalized: bool, cosine: float) -> AngularPath:
-    """Path of n tokens that begin at a cosine."""
+    """Path of n tokens that start at a cosine."""
     gap, share = 1.0 - cosine, (1.0 + (tokens - 1) * cosine) / tokens
     log_unit = max(beta, 0.0) * gap if normalized else abs(beta) - beta * cosine
     nothing = np.zeros(1)
@@ -176,7 +176,7 @@ def angular_path(tokens: int, beta: float, normalized: bool, cosine: float) -> A
 
 
 def _split(gap: float, remains: float) -> tuple[FloatArray, FloatArray]:
-    """The gap split into the part that remains and the part already closed."""
+    """Remaining and closed part of the gap."""
     remains = min(remains, gap)
     return np.array(remains), np.array(gap - remains)
 
@@ -185,12 +185,12 @@ def _split(gap: float, remains: float) -> tuple[FloatArray, FloatArray]:
 def equiangular_cosine(
     problem: Problem, tokens: int, times: float | FloatArray, start: float = 0.0
 ) -> float | FloatArray:
-    """Cosine gamma(t) of every two of n equal tokens that began at equal angles.
+    """Cosine gamma(t) of all pairs of n equal tokens that start at equal angles.
 
         gamma' = 2 (1 - gamma) ((n - 1) gamma + 1) a(gamma) / Z
 
     Z = n under USA and Z = a(1) + (n - 1) a(gamma) under SA. By Theorem 6.9 of the source it
-    is also the cosine of tokens drawn at random from the uniform law, as d grows.
+    is also the limit of cosines of independent uniform tokens as d grows.
 
     Parameters
     ----------
@@ -198,22 +198,22 @@ def equiangular_cosine(
         On a sphere of R^d with d >= n, with an exponential or the linear kernel, a positive
         strength and without diffusion; its initial measure is not used.
     tokens : int
-        Their number n, at least 2.
+        n, at least 2.
     times : float or ndarray
-        Scaled times, not negative: under USA the papers' times are these times e^{-|beta|}.
+        Scaled times, not negative; under USA the papers' times are e^{-|beta|} times these.
     start : float
         Cosine at time 0, between -1 / (n - 1) and 1; 0 for orthogonal tokens.
 
     Returns
     -------
     float or ndarray, shape of times
-        The gain gamma - start is exact up to an error of a few eps of the times and of beta.
+        The error of gamma - start is that of a few eps in times and beta.
 
     Raises
     ------
     ValueError
-        If d < n, tokens < 2, times are negative, no such tokens exist, or the problem has another
-        kernel, repels or has diffusion.
+        If d < n, tokens < 2, times are negative, or `start` is out of range. If the problem has
+        another kernel, repulsion or diffusion.
 
     References
     ----------
@@ -237,7 +237,7 @@ def equiangular_cosine(
 def equiangular_time(
     problem: Problem, tokens: int, until: float | FloatArray, start: float = 0.0
 ) -> float | FloatArray:
-    """Scaled time in which equiangular tokens come from the cosine `start` to the cosine `until`.
+    """Scaled time that equiangular tokens take from the cosine `start` to the cosine `until`.
 
     Under SA, with a = 1 / (n - 1),
 
@@ -245,8 +245,8 @@ def equiangular_time(
                 + e^{beta n a} [E1(beta (start + a)) - E1(beta (until + a))]
                 + (n - 1) ln[(until + a) (1 - start) / ((start + a) (1 - until))],
 
-    the integral of the equation of `equiangular_cosine`; under USA, in the papers' time,
-    2 e^beta t is the first two lines. The module says how it is evaluated.
+    the integral of the equation of `equiangular_cosine`. Under USA, in the papers' time, 2 e^beta t
+    is the first two lines. The header of the module explains the quadrature.
 
     Parameters
     ----------
@@ -258,8 +258,8 @@ def equiangular_time(
     Returns
     -------
     float or ndarray, shape of until
-        Relative error a few eps times the larger of 1 and ln(time), as a relative error eps of
-        beta causes it. Infinite for the cosine 1, and beyond 1e308.
+        Relative error a few eps times max(1, ln(time)), as a relative error eps of beta causes.
+        Infinite for the cosine 1, and beyond 1e308.
 
     Raises
     ------
@@ -287,8 +287,8 @@ def equiangular_time(
 def log_late_gap(problem: Problem, tokens: int, start: float = 0.0) -> float:
     """Ln C of the late gap, 1 - gamma(t) = C e^{-2 r t} (1 + o(1)).
 
-    In scaled time r = strength under SA and under USA with beta >= 0, where else it is
-    strength e^{-2 |beta|}. C itself may be beyond range. With start = 0 under SA
+    In scaled time r = strength under SA and under USA with beta >= 0, and strength e^{-2 |beta|}
+    under USA with beta < 0. C itself may overflow. With start = 0 under SA
 
         n ln C = Ei(beta) - gamma_E - ln beta + (n - 1) ln n
                  + e^{beta n / (n - 1)} [E1(beta / (n - 1)) - E1(beta n / (n - 1))].
@@ -315,24 +315,24 @@ def log_late_gap(problem: Problem, tokens: int, start: float = 0.0) -> float:
 def equiangular_beta(
     tokens: int, times: float | FloatArray, delta: float = 1e-3
 ) -> float | FloatArray:
-    """The beta at which tokens that begin orthogonal reach the cosine 1 - delta at time t under SA.
+    """The beta at which orthogonal tokens reach the cosine 1 - delta at time t under SA.
 
-    The curve (6.12) of arXiv:2312.10794, which in high dimension parts times and betas at which
-    tokens form one cluster from those at which they do not yet.
+    This is the curve (6.12) of arXiv:2312.10794. In high dimension it separates times and betas
+    with one cluster from those without.
 
     Parameters
     ----------
     tokens : int
-        Their number n, at least 2.
+        n, at least 2.
     times : float or ndarray
-        Positive; SA has one time only.
+        Positive; scaled time, which under SA is also the papers' time.
     delta : float
         Between 0 and 1.
 
     Returns
     -------
     float or ndarray, shape of times
-        Not negative; larger betas are later. NaN before beta = 0 gets there, which is at
+        Not negative, increasing in time. NaN before beta = 0 reaches the cosine, at
         t = ln[((n - 1)(1 - delta) + 1) / delta] / 2.
 
     Raises
@@ -383,7 +383,7 @@ def _at(
 
 
 def path_of(problem: Problem, tokens: int, start: float) -> AngularPath:
-    """Path of n tokens of a problem that begin at a cosine, if there are such tokens."""
+    """Path of n tokens of a problem from a cosine; ValueError if there are no such tokens."""
     at_least(2, tokens=tokens)
     check_no_diffusion(problem)
     zonal, layers = problem.zonal, problem.layering

@@ -1,11 +1,11 @@
 """Tokens under hardmax attention: smooth paths from event to event.
 
-Between events every token attends to one token, or, while it slides along a ridge, to a mean of
-several whose weights keep their scores equal; its velocity is (1) of `papers.hardmax`. An event is
-where another token comes to have the largest score, or a weight of a sliding token comes to zero.
-Steps are SciPy's DOP853, with a tolerance at which its dense output is as good as the steps. Along
-each of them scores are compared at Chebyshev points; the first that changes sign has its root
-found, and paths begin anew from there. `papers.hardmax` says which velocities solve the inclusion.
+Between events every token attends to one token or slides along a ridge. A sliding token attends to
+a mean of several tokens, with weights that keep their scores equal. Velocities are (1) of
+`papers.hardmax`. At an event another token gets the largest score, or a weight of a sliding token
+becomes zero. Steps are SciPy's DOP853, so accurate that its dense output is as good as the steps.
+In each step scores are compared at Chebyshev points. At the first root of a difference that
+changes sign, paths begin anew with velocities that solve the inclusion (`papers.hardmax`).
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ from meanfield.spaces.manifold import Manifold
 
 # Tolerance of DOP853, relative and in units of the largest token.
 _TOLERANCE = 1e-13
-# Scores tie that differ by less than this times |B| times the largest token squared: what lies
-# below is error of the steps.
+# Scores tie if they differ by less than this times |B| times the largest token squared, the error
+# of the steps.
 _TIE = 1e-11
 # Weights of a sliding token below minus this have changed sign.
 _NO_WEIGHT = 1e-9
-# How often tokens that are on ridges together choose one after the other.
+# Largest number of rounds in which tokens on coupled ridges choose one after another.
 _TURNS = 10
-# Where scores are compared within a step: polynomials of degree 14 in time, as the dense output
-# has degree 7.
+# Points of a step at which scores are compared: scores are polynomials of degree 14 in time, as
+# the dense output has degree 7.
 _PLACES = 0.5 * (1.0 - np.cos(np.pi * np.arange(1, 15) / 14))
 
 
 @dataclass(frozen=True)
 class Switch:
-    """A token changes whom it attends to.
+    """Event at which a token begins to attend to other tokens.
 
-    - before, after (tuple of int): tokens that it attended to, and attends to: one, or several
-      while it slides along a ridge. `before` is empty of tokens that begin on a ridge.
+    - before, after (tuple of int): tokens that it attends to before and after: one, or several
+      while it slides along a ridge. `before` is empty for tokens that begin on a ridge.
     - tied (tuple of int): tokens that share the largest score at the time.
-    - choices: how many velocities solve the inclusion: 1 where nothing was chosen.
+    - choices: number of velocities that solve the inclusion; 1 if there is no choice.
     """
 
     time: float
@@ -70,7 +70,7 @@ class Switch:
 
 
 class _Piece(NamedTuple):
-    """Paths between two events: supports, and the dense outputs of steps with their ends."""
+    """Paths between two events: supports, ends of steps, and their dense outputs."""
 
     supports: list[Support]
     ends: list[float]
@@ -82,7 +82,7 @@ class HardmaxRun:
     """Tokens under hardmax attention.
 
     - time (n_times,): saved times, papers' time; points: tokens there, as the space stores points.
-    - attended (n_times, n): whom each token attends to, most of several; of equal tokens the first.
+    - attended (n_times, n): token with the largest weight for each token; the first of equal ones.
     - events (tuple of Switch): in the order of time; at time 0 ridges on which tokens begin.
     """
 
@@ -103,12 +103,11 @@ class HardmaxRun:
 
     @property
     def tokens(self) -> int:
-        """How many tokens there are."""
         return len(self._copies)
 
     @property
     def ties(self) -> tuple[Switch, ...]:
-        """Events at which more than one velocity solves the inclusion: `ridge` chose."""
+        """Events at which several velocities solve the inclusion, so that `ridge` decides."""
         return tuple(each for each in self.events if each.choices > 1)
 
     @checked
@@ -118,7 +117,7 @@ class HardmaxRun:
 
     @checked
     def velocities(self, time: float) -> FloatArray:
-        """Velocities at any time, vectors of shape (n, d); at events those that follow."""
+        """Velocities at any time, vectors of shape (n, d); at events, velocities after it."""
         piece, x = self._vectors(time)
         head = HardmaxHead(self.space, self.score, self.value)
         return averages(head, x, piece.supports)[1][self._copies]
@@ -169,11 +168,11 @@ def hardmax(
 
         x_i' = P_x V y_i  (spheres),   x_i' = V (y_i - x_i)  (R^d),    y_i = argmax_y <B^T x_i, y>
 
-    over all tokens y, token i among them. Paths are smooth between events, and both are found to
-    1e-12 or so. On a ridge, where several tokens share the largest score, solutions are
-    Filippov's. Where both sides of a ridge move towards it, a token slides along it. Where they
-    move away, three solutions or more begin, and `ridge` chooses. At the origin of R^d all scores
-    are 0: for V = -1 all tokens that move end there, and rest.
+    over all tokens y, token i included. Paths are smooth between events, and both have errors of
+    about 1e-12. On a ridge several tokens share the largest score, and solutions are Filippov's.
+    If both sides move towards the ridge, a token slides along it. If both move away, three or more
+    solutions begin, and `ridge` chooses. At the origin of R^d all scores are 0: for V = -1 all
+    tokens that move end there, and rest.
 
     Parameters
     ----------
@@ -184,26 +183,26 @@ def hardmax(
     score, value : number or array, (d,) or (d, d)
         B = Q^T K and V, as `mf.Head` has them.
     until : float
-        Positive; papers' time, which softmax runs have as scaled time.
+        Positive; papers' time, which is the scaled time of softmax runs.
     save : int or sequence of float
-        How many equally spaced times to save, or these times.
+        Number of equally spaced times, or the times.
     ridge : str
-        "corner": a token that begins on a ridge which it may leave attends to one token, the one
-        whose score rises fastest, and of equal ones the first. It is what beta -> infinity makes of
-        a single token that is not exactly there; where sliding tokens depend on each other softmax
-        may tend to another solution. "midpoint": it stays on the ridge as long as a solution does,
-        as exact symmetry would have it.
+        Rule for a token on a ridge that it may leave. "corner": it attends to the token whose score
+        rises fastest, the first of equal ones. This is the limit beta -> infinity for a single
+        token that is not exactly on the ridge; if sliding tokens depend on each other, softmax may
+        tend to another solution. "midpoint": it stays on the ridge as long as a solution does, as
+        under exact symmetry.
     max_events : int
-        The run ends with an error after so many.
+        Largest number of events.
 
     Raises
     ------
     ValueError
         If an argument is out of range.
     SimulationError
-        After `max_events`; if no velocities solve the inclusion to rounding; or if ties are too
-        many to try all choices: of one token that has one score with more than 11 (26 in R^2), or
-        of several on ridges together where choosing one after the other ends nowhere.
+        After `max_events`, or if no velocities solve the inclusion to rounding. If ties have too
+        many choices: more than 11 tokens tie (26 in R^2), or on coupled ridges no solution is
+        found by choosing for one token after another.
 
     References
     ----------
@@ -212,7 +211,7 @@ def hardmax(
 
     Examples
     --------
-    Example 9.3: two tokens rest, and the third may follow either, or go between them.
+    Example 9.3: two tokens rest, and the third may move to either, or between them.
 
     >>> import meanfield as mf
     >>> three = [[1.0, 1.0], [-1.0, 1.0], [0.0, 0.0]]
@@ -237,7 +236,7 @@ def hardmax(
     if len(wrong):
         raise ValueError(f"save holds {wrong[0]:g}, expected times between 0 and {until:g}.")
     vectors = space.vectors(space.check_points(tokens))
-    # Tokens that are equal are one: they see the same, and may not part.
+    # Equal tokens have one mean field and stay equal, so they are one token here.
     _, first, copies = np.unique(vectors, axis=0, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))
     motion = _Motion(HardmaxHead(space, score, value), ridge)
@@ -250,7 +249,7 @@ def hardmax(
 
 
 def _named(switch: Switch, tokens: IntArray) -> Switch:
-    """The event with the numbers of tokens as given, not of those that differ."""
+    """The event with the user's numbers of tokens, from numbers of distinct tokens."""
     return replace(
         switch,
         token=int(tokens[switch.token]),
@@ -261,7 +260,7 @@ def _named(switch: Switch, tokens: IntArray) -> Switch:
 
 
 def _on(space: Manifold, x: FloatArray) -> FloatArray:
-    """Vectors on the space: of length 1 on spheres."""
+    """Vectors on the space: normalised on spheres."""
     return unit_vectors(x) if space.is_sphere else x
 
 
@@ -306,7 +305,7 @@ class _Motion:
         options = {"rtol": _TOLERANCE, "atol": _TOLERANCE * max(size, np.finfo(float).tiny)}
         solver = DOP853(slope, time, x.ravel(), until, **options)
         piece = _Piece(list(supports), [time], [])
-        # What ties when a piece begins has left or stayed.
+        # Excess of scores at the beginning, where ties are already decided.
         margin = np.maximum(self._excess(x, supports)[0], 0.0)
         while solver.status == "running":
             start, state = solver.t, solver.y.reshape(shape).copy()
@@ -335,7 +334,7 @@ class _Motion:
         supports: list[Support],
         margin: FloatArray,
     ) -> tuple[float, tuple[int, int]] | None:
-        """First event of a step: time, token, target; -1 where a weight has come to zero."""
+        """First event of a step: time, and (token, target); target -1 if a weight became zero."""
         from scipy.optimize import brentq
 
         shape = x.shape
@@ -352,7 +351,7 @@ class _Motion:
             return None
         candidates = []
         for q in over.tolist():
-            # What was on a ridge at the start of a piece has left it by then.
+            # After a tie at the start of a piece the excess may begin above 0.
             shift = 0.0 if below[q] < 0.0 else allowed[q]
 
             def beyond(t: float, q: int = q, shift: float = shift) -> float:
@@ -375,7 +374,10 @@ class _Motion:
         return at, (q, int(scores.argmax()))
 
     def _excess(self, x: FloatArray, supports: list[Support]) -> tuple[FloatArray, FloatArray]:
-        """Quantities that must not be positive, and errors, (2 n,): scores, minus weights."""
+        """Quantities that must not be positive, and their errors, (2 n,).
+
+        First n: largest score of other tokens minus the own score. Last n: minus least weight.
+        """
         n = len(x)
         queries = x @ self.head.score
         scores = queries @ x.T
@@ -395,13 +397,13 @@ class _Motion:
         return excess, np.repeat([self._tie(x), _NO_WEIGHT], n)
 
     def _tie(self, x: FloatArray) -> float:
-        """Differences of scores that are error of the steps."""
+        """Largest difference of scores that counts as a tie."""
         return _TIE * float(np.linalg.norm(self.head.score)) * float(np.abs(x).max()) ** 2
 
     def _decided(
         self, time: float, x: FloatArray, supports: list[Support], event: tuple[int, int] | None
     ) -> tuple[list[Support], list[Switch]]:
-        """Supports from now on, and what has changed; without an event those at the start."""
+        """Supports after an event, or at the start without one, and the changes."""
         scores = (x @ self.head.score) @ x.T
         least = scores.max(axis=1) - 2.0 * self._tie(x)
         ridges: dict[int, Support] = {}
@@ -435,7 +437,7 @@ class _Motion:
         group: dict[int, Support],
         token: int | None,
     ) -> tuple[Solution, int]:
-        """Solution of a group of ridges that continues the motion, and how many there are."""
+        """Solution for a group of ridges that continues the motion, and the number of solutions."""
         candidates: list[Solution] = []
         old = None
         if token is not None:
@@ -448,7 +450,7 @@ class _Motion:
             if not candidates:
                 candidates = solutions(self.head, x, supports, group, group)
         except ValueError as error:
-            # Together they are too many: one after the other, until all solve.
+            # Too many choices together: one token after another, until all solve.
             turns = self._in_turns(x, supports, group)
             if turns is None:
                 raise SimulationError(time, 0, str(error)) from None
@@ -464,7 +466,7 @@ class _Motion:
     def _in_turns(
         self, x: FloatArray, supports: list[Support], group: dict[int, Support]
     ) -> tuple[Solution, int] | None:
-        """A solution of a group in which each token chooses while others stay, and most choices."""
+        """Solution for a group by one token after another, and the largest number of choices."""
         if len(group) == 1:
             return None
         supports, most = list(supports), 1
@@ -482,7 +484,7 @@ class _Motion:
 
 
 def _places(x: FloatArray, tokens: list[int]) -> dict[int, int]:
-    """For each token the first one of the list in its place."""
+    """For each token the first token of the list at the same position."""
     size = _TIE * float(np.abs(x).max())
     first: dict[int, int] = {}
     for j in tokens:

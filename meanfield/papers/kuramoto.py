@@ -1,13 +1,13 @@
-"""Kuramoto's model: tokens on the circle that turn by themselves, with the linear kernel.
+"""Kuramoto's model: tokens on the circle with frequencies of their own and the linear kernel.
 
     theta' = omega + K Im(e^{-i theta} Z),    omega ~ g,    Z = int e^{i theta} dmu
 
-The coupling K_c = 2 / (pi g(0)) parts incoherence from partial synchrony, whose order r = |Z|
-solves
+Above the coupling K_c = 2 / (pi g(0)) tokens synchronise partially. For laws g with one peak the
+order r = |Z| solves
 
-    1 = K int cos(theta)^2 g(K r sin theta) d theta,    |theta| < pi / 2,
+    1 = K int cos(theta)^2 g(K r sin theta) d theta,    |theta| < pi / 2.
 
-for laws g with one peak. For Lorentz's law r itself obeys an equation (Ott and Antonsen):
+For Lorentz's law r obeys an equation of its own (Ott and Antonsen):
 
     r' = (K / 2) r (1 - r^2) - Delta r.
 """
@@ -27,9 +27,7 @@ from meanfield.terms.frequencies import Lorentzian, UnimodalFrequencies
 def critical_coupling(frequencies: UnimodalFrequencies) -> float:
     """Coupling K_c = 2 / (pi g(0)) of Kuramoto's model at which incoherence turns unstable.
 
-    frequencies (Lorentzian, Gaussian or UniformSpread): law g with one peak.
-
-    Returns: 2 Delta (Lorentz), sigma sqrt(8 / pi) (Gauss), 4 G / pi (uniform).
+    It is 2 Delta (Lorentz), sigma sqrt(8 / pi) (Gauss), or 4 G / pi (uniform).
 
     Strogatz, From Kuramoto to Crawford, Physica D 143 (2000), 1-20.
 
@@ -48,14 +46,14 @@ def synchronised_order(frequencies: UnimodalFrequencies, coupling: float) -> flo
 
         r = sqrt(1 - 2 Delta / K)                                (Lorentz)
         1 = (K / sigma) sqrt(pi / 8) e^{-x} [I_0(x) + I_1(x)]    (Gauss)
-        1 = (K / 2 G) [asin(q) + q sqrt(1 - q^2)]                (uniform),
+        1 = (K / 2 G) [asin(q) + q sqrt(1 - q^2)]                (uniform)
 
-    and jumps to pi / 4 at K_c for the uniform law, where all tokens lock at once.
+    For the uniform law all tokens lock at K_c, where r jumps from 0 to pi / 4.
 
     Parameters
     ----------
     frequencies : Lorentzian, Gaussian or UniformSpread
-        Law g; its centre only turns what is synchronised.
+        Law g; r does not depend on its centre.
     coupling : float
         K, not negative.
 
@@ -88,14 +86,14 @@ def synchronised_order(frequencies: UnimodalFrequencies, coupling: float) -> flo
     ratio = coupling / frequencies.width
     if isinstance(frequencies, Lorentzian):
         return math.sqrt(max(1.0 - 2.0 * frequencies.width / coupling, 0.0)) if ratio else 0.0
-    # At the coupling itself the uniform law is synchronised.
+    # At K_c itself the uniform law is synchronised.
     if coupling < critical_coupling(frequencies) * (1.0 - 4 * EPS):
         return 0.0
 
     def excess(pull: float) -> float:
         return ratio * frequencies.locked(pull * frequencies.width) - 1.0
 
-    # The pull K r / width is at most K / width, and where the density is flat to there no less.
+    # pull = K r / width <= K / width. On the plateau of g the equation does not depend on pull.
     least = frequencies.plateau / frequencies.width
     if excess(least) <= 0.0:
         return least / ratio
@@ -111,15 +109,14 @@ def ott_antonsen_order(
 
         r(t)^2 = w / (1 + (w / r_0^2 - 1) e^{-(K - 2 Delta) t}),    w = 1 - 2 Delta / K
 
-    The mean itself is r(t) e^{i (phi_0 + centre t)}.
+    The first moment is r(t) e^{i (phi_0 + centre t)}.
 
-    - frequencies (Lorentzian): law g.
     - coupling: K, not 0; negative couplings repel.
     - times (float or ndarray): not negative.
-    - start: r_0, from 0 to 1: the law (1 - r_0^2) / (1 - 2 r_0 cos(theta - phi_0) + r_0^2),
-      whatever the frequency.
+    - start: r_0, from 0 to 1. At every frequency tokens have the density
+      (1 - r_0^2) / (1 - 2 r_0 cos(theta - phi_0) + r_0^2).
 
-    Returns (float or ndarray, shape of times): relative error of rounding, also where w is small.
+    The result has the shape of times and the relative error of rounding, also for small w.
     ValueError if times are negative, coupling is 0, or start is not between 0 and 1.
 
     Ott, Antonsen, Chaos 18 (2008), 037113, equation (11).
@@ -143,6 +140,6 @@ def ott_antonsen_order(
             rate * time == 0.0, coupling * time, -np.expm1(-rate * time) / rate * coupling
         )
         order = start / np.sqrt(left + start**2 * gone)
-    # Where e^{-rate t} is no number, r is 0.
+    # Where e^{-rate t} overflows, r is 0.
     order = np.where(np.isfinite(left), order, 0.0)
     return order if order.ndim else float(order)

@@ -1,23 +1,23 @@
-r"""How long polygons of clusters live, where two clusters meet, and how near the nearest two begin.
+r"""Lifetimes of polygons of clusters, where two clusters meet, and the law of the closest pair.
 
-An even number k of equal clusters, equally spaced, breaks up in pairs: gaps are g and 4 pi / k - g
-in turn, with g = 2 pi / k - x. For h(phi) = a(cos phi) sin phi and phi_j = 2 pi (2 j + 1) / k:
+k equal clusters (k even) at equal angles break up in pairs: gaps are g and 4 pi / k - g in turn,
+with g = 2 pi / k - x. For h(phi) = a(cos phi) sin phi and phi_j = 2 pi (2 j + 1) / k:
 
     x' = strength (2 / k) sum_{j < k/2} [h(phi_j - x) - h(phi_j + x)] / 2 Z = x (Lambda + O(x^2))
 
 Here Z = 1 (USA) or (1 / k) sum_j [a(cos 4 pi j / k) + a(cos(phi_j - x))] (SA), by the symmetry of
-the angles phi_j. The bracket is a difference of equal numbers near x = 0; in the form
+the angles phi_j. The bracket cancels near x = 0. The equal form
 
     a e^{...} [sin phi_j cos x sinh(beta sin phi_j sin x) - cos phi_j sin x cosh(...)]
 
-it keeps its digits however small x is. So does, however small g is, the same sum, with the sign
-turned, over 4 pi j / k in place of phi_j and g in place of x. The time from x = error to g = gap is
-a quadrature in ln(x / g), in which both ends are smooth:
+is accurate for all x. For small g the same sum is used with the opposite sign, 4 pi j / k in place
+of phi_j, and g in place of x. The time from x = error to g = gap is a quadrature in ln(x / g),
+whose integrand is smooth at both ends:
 
     Lambda T = ln(1 / error) + C + O(error^2).
 
-k = 2 are two opposite clusters, which part in every case; k = 4 is the square, g' = -sin g
-sinh(beta cos g) in the time of papers (SA: over (cosh beta + cosh(beta cos g)) / 2).
+k = 2 is a pair of opposite clusters. k = 4 is the square, g' = -sin g sinh(beta cos g) in the time
+of papers (SA: over (cosh beta + cosh(beta cos g)) / 2).
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from meanfield.spaces import Geometry
 from meanfield.spectrum.cluster_rates import check_no_diffusion
 
 _ORDER = 16
-# Panels of ln(x / g), halved until that changes the integral by no more than this: the error of the
-# last result, some 2^32 times smaller, is rounding. What is integrated falls like (beta x)^2 and is
-# rounding below the smallest x.
+# Panels of ln(x / g) are halved until the integral changes by at most _CONVERGED. The error of the
+# last result, about 2^32 times smaller, is rounding. The integrand falls like (beta x)^2 and is
+# rounding below _SMALLEST.
 _PANEL = 0.5
 _SMALLEST = 1e-9
 _CONVERGED = 1e-10
 # Rounding of a sum with one term a cluster.
 _ROUNDING = 1e-14
 _HALVINGS = 8
-# Panels per width beta^{-1/2} of e^{beta cos phi}: its poles are farther than this from all nodes.
+# Panels per width beta^{-1/2} of e^{beta cos phi}: no pole of the integrand is within a panel.
 _PER_WIDTH = 4
 _MOST_ORDERS = 4
-# The other end of the integral, and under SA what does not grow with beta, are of size 1.
+# Least logarithm: the series neglects terms of size 1 (upper end of the integral; under SA others).
 _LEAST_LOG = 4.0
 
 
@@ -60,9 +60,9 @@ _Pace = Callable[[FloatArray, FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class PolygonLifetime:
-    """How long an even polygon of k equal clusters lives, whose error grows like e^{rate t}.
+    """Lifetime of an even polygon of k equal clusters, whose error grows like e^{rate t}.
 
-    - gap: geodesic angle at which two have met.
+    - gap: geodesic angle at which two clusters have met.
     - rate: lambda, in scaled time.
     - constant: C of rate x time = ln(1 / error) + C + O(error^2).
     """
@@ -98,7 +98,7 @@ def polygon_lifetime(problem: Problem, clusters: int, gap: float | None = None) 
 
     for gaps of 2 pi / k - error and 2 pi / k + error in turn; `.time(error)` is exact. The rate
     alone is `cluster_rates(...).escape` of that mode. The constant matters: opposite clusters at
-    beta = 9 with an error of 0.2 live 0.7 times 1 / rate, not ln(1 / 0.2) = 1.6 times.
+    beta = 9 with an error of 0.2 live 0.7 / rate, not ln(1 / 0.2) / rate = 1.6 / rate.
 
     Parameters
     ----------
@@ -106,21 +106,21 @@ def polygon_lifetime(problem: Problem, clusters: int, gap: float | None = None) 
         On a sphere of any dimension (the polygon on a great circle), with exponential(beta) or, for
         two clusters, linear(), and without diffusion; its initial measure is not used.
     clusters : int
-        Even, 2 to 1,000: opposite clusters, a square, ...
+        Even, 2 to 1,000.
     gap : float, optional
-        Geodesic angle at which clusters have met. Default: 0.25 / sqrt(|beta|), by which clusters
-        are counted.
+        Geodesic angle at which clusters have met. Default: 0.25 / sqrt(|beta|), as for counts of
+        clusters.
 
     Returns
     -------
     PolygonLifetime
-        Relative error of times some 1e-12.
+        Times have a relative error of about 1e-12.
 
     Raises
     ------
     ValueError
         If the number is odd, or the gap is not between 0 and 2 pi / clusters. If the mode does not
-        grow or stops on the way (repulsion, beta < 0), or the lifetime is beyond 1e308. If the
+        grow until clusters meet (repulsion, beta < 0), or the lifetime is beyond 1e308. If the
         kernel is another, or there is diffusion.
 
     Examples
@@ -161,7 +161,7 @@ def polygon_lifetime(problem: Problem, clusters: int, gap: float | None = None) 
 
 
 def _polygon_pace(k: int, beta: float, normalized: bool, strength: float) -> tuple[_Pace, float]:
-    """Relative speed x' / x as a function of x and the gap, shape (any,), and its limit at 0."""
+    """Relative speed x' / x as a function of x and the gap, each (n,), and its limit at x = 0."""
     j = np.arange(k // 2)
     phi, even = 2.0 * np.pi * (2 * j + 1) / k, 4.0 * np.pi * j / k
     own = np.exp(beta * np.cos(even) - abs(beta)).sum()
@@ -202,14 +202,14 @@ def _polygon_pace(k: int, beta: float, normalized: bool, strength: float) -> tup
 
 
 def _sine_and_cosine(angles: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Sine and cosine of multiples of 2 pi / k, exactly 0 at zeros so that their sums vanish."""
+    """Sine and cosine of multiples of 2 pi / k, exactly 0 at their zeros."""
     sine, cosine = np.sin(angles), np.cos(angles)
     sine[np.abs(sine) < 1e-15], cosine[np.abs(cosine) < 1e-15] = 0.0, 0.0
     return sine, cosine
 
 
 def _excess(pace: _Pace, rate: float, error: float, end: float, gap: float) -> float:
-    """Integral of 1 / pace - 1 / rate over ln x from error, or 0, to end, where gap is left."""
+    """Integral of 1 / pace - 1 / rate over ln x, from x = error to end, where the gap is `gap`."""
     full = end + gap
     start = max(error, _SMALLEST * end)
     low, high = math.log(start / (full - start)), math.log(end / gap)
@@ -232,15 +232,14 @@ def _excess(pace: _Pace, rate: float, error: float, end: float, gap: float) -> f
 def meeting_share(
     problem: Problem, angle: float, masses: tuple[float, float], until: float = 0.0
 ) -> float:
-    """Share of the way walked by the first of two clusters alone, until they meet.
+    """Share of the distance that the first of two clusters alone moves until they meet.
 
-    USA, and doubly stochastic attention, conserve the mean angle: m_2 / (m_1 + m_2). Under SA, with
-    b = a(cos phi) / a(1), the first moves at m_2 b / (m_1 + m_2 b), the second at
-    m_1 b / (m_2 + m_1 b). Far apart that is as m_2^2 : m_1^2. It would be the share for large beta
-    but for the last stretch, some beta^{-1/2} long, which is as m_2 : m_1.
+    USA and doubly stochastic attention conserve the mean angle, so it is m_2 / (m_1 + m_2). Under
+    SA, with b = a(cos phi) / a(1), speeds are m_2 b / (m_1 + m_2 b) and m_1 b / (m_2 + m_1 b). Far
+    apart their ratio is m_2^2 : m_1^2, and m_2 : m_1 within a distance of about beta^{-1/2}.
 
     - problem: on a sphere of any dimension, with exponential(beta) or linear(), without diffusion.
-    - angle, until: geodesic angles between them, radians, 0 <= until < angle <= pi.
+    - angle, until: geodesic angles between clusters, radians, 0 <= until < angle <= pi.
     - masses (float, float): as for `two_cluster_time`.
 
     >>> import meanfield as mf
@@ -281,15 +280,14 @@ def log_pair_time(
         int 1/a du / (1 - u^2) = e^{beta (1 - u_0)} [G / beta + G' / beta^2 + ...],
         G = 1 / (1 - u_0^2), G' = 2 u_0 G^2, G'' = (2 + 6 u_0^2) G^3, G''' = 24 u_0 (1 + u_0^2) G^4
 
-    with u_0 = cos angle, over M = m_1 + m_2 (USA) or times m_1 m_2 / (m_1^2 + m_2^2) (SA). It is a
-    number where `two_cluster_time` overflows, and does not depend on when clusters count as met.
+    with u_0 = cos angle, divided by M = m_1 + m_2 (USA) or times m_1 m_2 / (m_1^2 + m_2^2) (SA). It
+    is finite where `two_cluster_time` overflows. It does not depend on the angle of meeting.
 
     - problem: with exponential(beta), beta > 0, a positive strength and without diffusion.
     - angle: between 0 and pi, radians, and well beyond beta^{-1/2}.
-    - orders: terms, 1 to 4.
+    - orders: number of terms, 1 to 4.
 
-    ValueError where what it leaves out, the next power of 1 / beta and a few units of time, may be
-    more than a tenth.
+    ValueError if terms 2 to 4 sum to more than half of the first, or the time is below e^4.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=81.0), mf.USA)
@@ -339,16 +337,16 @@ def closest_pair_survival(manifold: Geometry, tokens: int, angles: FloatArray) -
     On the circle (1 - n angle / 2 pi)^{n - 1}, exactly. On S^{d-1} (1 - q)^{n (n - 1) / 2}, q the
     mass of a cap, as if pairs were independent: pairwise they are.
 
-    It is the law of the first merger of n equal clusters at random places: for large beta
-    (1 / beta) ln T -> w = 1 - cos(angle), the more so the larger beta is. On S^2 w is nearly
-    exponential with mean 4 / (n (n - 1)).
+    It gives the law of the time T of the first merger of n equal clusters at random positions:
+    (1 / beta) ln T -> w = 1 - cos(angle) as beta -> infinity. On S^2 w is nearly exponential with
+    mean 4 / (n (n - 1)).
 
     Parameters
     ----------
     manifold : Circle or Sphere
         The unit sphere of R^d, any d.
     tokens : int
-        Their number n, at least 2.
+        n, at least 2.
     angles : ndarray
         From 0 to pi, radians.
 
@@ -359,7 +357,7 @@ def closest_pair_survival(manifold: Geometry, tokens: int, angles: FloatArray) -
     Raises
     ------
     ValueError
-        If there are fewer than two, or an angle is not between 0 and pi.
+        If tokens < 2, or an angle is not between 0 and pi.
 
     Examples
     --------

@@ -3,8 +3,8 @@
     x_i' = sum_j P_ij V x_j,    P_ij = softmax_j(x_i^T S x_j),    S = beta Q^T K
     z_i = e^{-tV} x_i,          z_i' = sum_j P_ij V (z_j - z_i)
 
-Tokens may leave to infinity, but z has limits that a table of theorems predicts from V and S
-(Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2305.05465):
+Tokens may diverge, but z has limits. A table of theorems predicts them from V and S (Geshkovski,
+Letrouit, Polyanskiy, Rigollet, arXiv:2305.05465):
 
     V                                       S                 limit of z
     lambda 1, lambda > 0                    sym. positive     boundary of a polytope, or 0
@@ -12,8 +12,8 @@ Tokens may leave to infinity, but z has limits that a table of theorems predicts
     lambda 1 on F, dim F > 1, less on G     sym. positive     (boundary of a polytope, or 0) x G
     -lambda 1                               a multiple of 1   x itself tends to 0
 
-With V = lambda 1 the convex hull of z never grows, whatever S is. On a line (d = 1) the attention
-matrix tends to one whose rows, but for one at most, have a single 1.
+With V = lambda 1 the convex hull of z never grows, for any S. In dimension 1 all rows of the
+attention matrix, except at most one, tend to rows with a single 1.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ THEOREMS = {
     "origin": "x itself tends to 0",
     "none": "no theorem is known for these matrices",
 }
-"""Theorems by name, and what each says."""
+"""Statements of the theorems by name."""
 
 # Rounding of entries of matrices, relative to the largest.
 _ROUNDING = 1e-12
-# Dimensions in which Qhull is quick.
+# Largest dimension in which Qhull is quick.
 _MOST_HULL = 6
 
 
@@ -49,10 +49,10 @@ _MOST_HULL = 6
 class Limits:
     """Properties of V and S that determine a limit shape.
 
-    - theorem: a name of `THEOREMS`.
-    - rate: lambda, the real part of the largest eigenvalue of V.
-    - basis (d, m): orthonormal basis of F, on which V is lambda; with simple lambda phi, its first
-      component positive; empty where no theorem applies.
+    - theorem: a key of `THEOREMS`.
+    - rate: lambda, the largest real part of an eigenvalue of V.
+    - basis (d, m): orthonormal basis of F, the eigenspace of lambda. It is phi, with its largest
+      component positive, for simple lambda, and empty if no theorem applies.
     - functional (m, d): coordinates in F along the other invariant space: phi* if m = 1.
     """
 
@@ -64,7 +64,7 @@ class Limits:
 
 @checked
 def listed_limits(problem: Problem) -> Limits:
-    """Which theorem applies to the tokens of a problem on R^d with one softmax head.
+    """Theorem that applies to tokens on R^d with one softmax head.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Euclidean(2), mf.Attention([mf.Head(value=[1.0, 0.4])], beta=1.0))
@@ -137,13 +137,13 @@ def _eigenspace(matrix: FloatArray, value: float, scale: float) -> FloatArray:
 
 @checked
 def rescaled(problem: Problem, points: FloatArray, time: float) -> FloatArray:
-    """Tokens z = e^{-tV} x, (n, d), however far x has gone."""
+    """Tokens z = e^{-tV} x, (n, d), also for very large x."""
     from scipy.linalg import expm
 
     at_least(0.0, time=time)
     _, value = _matrices(problem)
     rate = float(np.linalg.eigvals(value).real.max())
-    # In two halves: the whole factor may be no number where the result is one.
+    # In two halves: the whole factor may overflow although the result does not.
     half = np.exp(np.clip(-0.5 * rate * time, -700.0, 700.0))
     with np.errstate(over="ignore", invalid="ignore"):
         turned = expm(-time * (value - rate * np.eye(len(value))))
@@ -158,7 +158,7 @@ def rescaled(problem: Problem, points: FloatArray, time: float) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class LimitShape:
-    """Tokens of R^d at a late time, rescaled, and the shape to which theory says they tend.
+    """Rescaled tokens of R^d at a late time, and the limit shape that theory predicts.
 
     Attributes
     ----------
@@ -166,27 +166,25 @@ class LimitShape:
         "polytope", "hull", "hyperplanes", "product", "origin" or "none".
     time : float
     points : ndarray, shape (n, d)
-        z = e^{-tV} x; of "origin" x itself.
+        z = e^{-tV} x; for "origin" x itself.
     coordinates : ndarray, shape (n, m)
-        Those that tend to the shape: z itself, of "product" its part in F, of
-        "hyperplanes" phi*(z), m = 1.
+        Coordinates that tend to the shape: z; for "product" its part in F; for "hyperplanes"
+        phi*(z), m = 1.
     vertices : ndarray of int
         Tokens at the vertices of the convex hull of the coordinates.
     leaders : ndarray of int, shape (n,)
-        Whom each token attends to most.
+        Token to which each token attends most.
     attention_error : float
-        How far the attention matrix is from one with a single 1 in each row: the largest
-        of 1 - max_j P_ij.
+        Largest 1 - max_j P_ij; 0 if each row of the attention matrix has a single 1.
     distance : float
-        Of the coordinates from the finite set that the theorem names, in units of it. "polytope"
-        and "product": the largest 1 - <z, S z> / max_j <z, S v_j>. "hyperplanes": the largest
-        distance from the nearest of min, 0 and max, over max - min. "origin": the largest |x|. NaN
-        elsewhere.
+        Distance of the coordinates from the limit set. "polytope" and "product": largest
+        1 - <z, S z> / max_j <z, S v_j>. "hyperplanes": largest distance from the nearest of min, 0
+        (if it lies between) and max, over the largest of max - min, |min| and |max|. "origin":
+        largest |x|. NaN for other theorems.
     levels : ndarray, shape (k,)
-        Of "hyperplanes" the values phi*(z) at which tokens gather, k = 1, 2 or 3; else
-        none.
+        For "hyperplanes" the values phi*(z) at which tokens gather, k = 1, 2 or 3; else empty.
     limits : Limits
-        What the matrices say.
+        Theorem and matrices that determine the shape.
     """
 
     theorem: str
@@ -238,7 +236,7 @@ class LimitShape:
 def limit_shape(
     problem: Problem, measure: Measure, time: float, *, tolerance: float = 1e-3
 ) -> LimitShape:
-    """Limit shape of tokens of R^d: what theory says from V and S, what the tokens say at a time.
+    """Limit shape of tokens of R^d: prediction from V and S, and tokens at a time.
 
     Parameters
     ----------
@@ -247,15 +245,15 @@ def limit_shape(
     measure : Measure
         Tokens x at the time, such as `run.measures[-1]`.
     time : float
-        In scaled time, such as `run.scaled_time[-1]`.
+        Scaled time, such as `run.scaled_time[-1]`.
     tolerance : float
-        Vertices, and levels, that are nearer than this to each other, over the size of the hull,
-        are one.
+        Vertices or levels nearer to each other than this, relative to the coordinates, are one.
 
     Raises
     ------
     ValueError
-        As `listed_limits` and `rescaled`.
+        If the problem is not of this kind, the measure is on another space, the time is negative,
+        or e^{-tV} overflows.
 
     References
     ----------
@@ -301,7 +299,7 @@ def limit_shape(
 
 
 def _attention(x: FloatArray, score: FloatArray, masses: FloatArray) -> tuple[IntArray, float]:
-    """Leaders, and the distance of the attention matrix from a Boolean one, by gaps of scores."""
+    """Leaders and `attention_error` of `LimitShape`, computed from differences of scores."""
     size = float(np.abs(x).max())
     if size == 0.0:
         return np.zeros(len(x), dtype=np.int64), 1.0 - float(masses.max())
@@ -318,9 +316,9 @@ def _attention(x: FloatArray, score: FloatArray, masses: FloatArray) -> tuple[In
 
 
 def hull_vertices(points: FloatArray, tolerance: float = 0.0) -> IntArray:
-    """Tokens at the vertices of the convex hull of points (n, m), in order; of near ones the first.
+    """Tokens at the vertices of the convex hull of points (n, m), in order; one of near vertices.
 
-    Up to dimension 6 by Qhull; above, and in a plane, one linear programme a token.
+    Qhull up to dimension 6; for larger dimensions and flat hulls, one linear programme a token.
 
     >>> hull_vertices(np.array([[0.0, 0.0], [1.0, 0.0], [0.2, 0.2], [0.0, 1.0]]))
     array([0, 1, 3])
@@ -354,7 +352,7 @@ def hull_volume(points: FloatArray) -> float:
 
 
 def _hull(points: FloatArray) -> Any:
-    """Hull by Qhull; None of flat ones, and above its dimensions."""
+    """Hull by Qhull; None for flat hulls and above dimension 6."""
     from scipy.spatial import ConvexHull, QhullError
 
     n, m = points.shape
@@ -383,7 +381,7 @@ def _is_inside(points: FloatArray, i: int) -> bool:
 
 
 def _levels(values: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
-    """Values at which tokens gather, and the largest distance from the nearest of min, 0, max."""
+    """`levels` and `distance` of `LimitShape` for hyperplanes."""
     low, high = float(values.min()), float(values.max())
     size = max(high - low, abs(low), abs(high), EPS)
     wanted = np.unique([low, min(max(0.0, low), high), high])
@@ -397,7 +395,7 @@ def _levels(values: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
 
 
 def _distance(score: FloatArray, z: FloatArray, vertices: IntArray) -> float:
-    """Largest 1 - <z, S z> / max_j <z, S v_j> over tokens that are not at 0."""
+    """Largest 1 - <z, S z> / max_j <z, S v_j> over tokens z that are not at 0."""
     scores = z @ score
     own = (scores * z).sum(axis=1)
     best = (scores @ z[vertices].T).max(axis=1)

@@ -1,15 +1,15 @@
-"""Merging diagrams: when random tokens on a sphere of R^d form clusters, over beta.
+"""Merging diagrams: share of merged pairs of random tokens on a sphere, over beta and time.
 
-n tokens, independent and uniform, follow attention in many runs; a pair has merged where
-<x_i, x_j> > threshold. The share of merged pairs is, once clusters are tight, the sum of their
-squared masses. Two ways of moving:
+n independent, uniform tokens follow attention in many runs. A pair has merged if its cosine is
+above a threshold. Once clusters are tight, the share of merged pairs is nearly the sum of their
+squared masses. Tokens move in one of two ways:
 
     flow     x' = P_x A(x), adaptive steps of order five
-    layers   x <- N(x + h A(x)), N(x) = x / |x|, h = step under softmax and
-             step / max(sqrt(beta) e^{beta - 1/2}, 1) without normalisation; time is h times layers
+    layers   x <- N(x + h A(x)), N(x) = x / |x|, time is h times layers, h = step under softmax
+             and step / max(sqrt|beta| e^{|beta| - 1/2}, 1) without normalisation
 
-with A as `fields.blocks` sums it. The published figures have these layers, with step = 0.1: an
-Euler step whose clock lags behind the flow's.
+`fields.blocks` computes A. The published figures use these layers with step = 0.1, Euler steps
+that are slower than the flow.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ from meanfield.terms.random_values import RandomValues
 
 @dataclass(frozen=True, eq=False)
 class MergingTable:
-    """Sums over runs of merged pairs and their squares, whole numbers (n_betas, n_times)."""
+    """Numbers of merged pairs and their squares, summed over runs, (n_betas, n_times)."""
 
-    # (n_betas, runs); of one beta (runs,): runs that are counted.
+    # Which runs are counted: (n_betas, runs), for one beta (runs,).
     done: npt.NDArray[np.bool_]
     sums: npt.NDArray[np.int64]
     squares: npt.NDArray[np.int64]
 
     def __getitem__(self, index: Any) -> MergingTable:
-        """Runs of one beta, (row, runs): all that are counted."""
+        """Counts of one beta, for an index (row, runs)."""
         return MergingTable(self.done[index], self.sums[index[0]], self.squares[index[0]])
 
 
@@ -67,21 +67,20 @@ class MergingDiagram(StudyResult):
     ----------
     betas : ndarray, shape (n_betas,)
     times : ndarray, shape (n_times,)
-        The papers' time t: under softmax scaled time, without normalisation that of weights
-        e^{beta <x, y>}.
+        Time t of the papers: scaled time under softmax; without normalisation, the time for
+        weights e^{beta <x, y>}.
     tokens, dimension : int
-        n, and d of tokens on the unit sphere of R^d.
+        n, and d of the unit sphere of R^d.
     done : ndarray of bool, shape (n_betas, runs)
-        Runs that are counted.
+        Which runs are counted.
     sums, squares : ndarray of int, shape (n_betas, n_times)
-        Of the number of merged pairs over the runs, and of its square.
+        Sums over runs of the number of merged pairs, and of its square.
     attributes : dict
-        What was asked for; from a file also title, status, ...
+        Options of the request; a file adds title, status, ...
     finished : ndarray of int, shape (n_betas,)
-        Runs that were made.
+        Number of counted runs.
     fraction, standard_error : ndarray, shape (n_betas, n_times)
-        Share of the pairs that have merged, mean over runs, and its error; NaN where
-        there are too few.
+        Share of merged pairs, mean over runs, and its error; NaN where runs are too few.
     """
 
     kind = "diagram"
@@ -115,7 +114,7 @@ class MergingDiagram(StudyResult):
         runs = self.done.sum(axis=1)
         with np.errstate(all="ignore"):
             mean = self.sums / runs[:, None]
-            # Exact but for one rounding each, hence not negative by more than that.
+            # Both are exact up to one rounding, which may make the difference negative.
             spread = np.maximum(self.squares / runs[:, None] - mean**2, 0.0)
             error = np.sqrt(spread / (runs - 1)[:, None])
         error[runs < 2] = np.nan
@@ -125,7 +124,7 @@ class MergingDiagram(StudyResult):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Means: a row a beta and time."""
+        """Means, one row for each beta and time."""
         axes, error = {"beta": self.betas, "time": self.times}, self.standard_error
         return grid_columns(axes, fraction=self.fraction, standard_error=error)
 
@@ -148,9 +147,9 @@ MOTIONS: tuple[Motion, ...] = ("flow", "layers")
 
 # Tolerance of the flow: at 1e-5 mean shares of n = 32 tokens err by at most 2e-4.
 DIAGRAM_TOLERANCE = 1e-5
-# Batches of a task: for several threads, and to be worth sending.
+# Batches in a task: they occupy several threads, and make the task long enough to send.
 _BATCHES = 4
-# Beyond it e^beta, without normalisation, is near the end of the doubles.
+# Beyond it, e^beta (without normalisation) comes near the largest double.
 _LARGEST_BETA = 300.0
 
 _PLAIN = (Head(),)
@@ -171,10 +170,10 @@ class RandomHead:
     Attributes
     ----------
     score : str
-        Of B; tokens score each other by beta x^T B y.
+        Law of B in the scores beta x^T B y.
     value : str
-        Of V, which acts on means as a matrix on columns: the published script multiplies
-        rows by B from the right, hence the transpose.
+        Law of V, which multiplies means as columns. The published script multiplies rows by B
+        from the right, hence B^T.
 
     Raises
     ------
@@ -200,7 +199,7 @@ class RandomHead:
                 raise ValueError(f"{what} {name!r} is not known. Known: {', '.join(choices)}.")
 
     def matrices(self, beta: float, d: int, rng: np.random.Generator) -> HeadMatrices:
-        """Matrices on R^d, the score's drawn first."""
+        """Matrices (d, d) of one draw: the score first, then the value."""
         score = value = np.eye(d)
         if self.score == "gaussian":
             first, second = rng.standard_normal((2, d, d))
@@ -219,7 +218,7 @@ class RandomHead:
 
 @dataclass(frozen=True)
 class DiagramOptions:
-    """Runs whose merged pairs are counted, where (n, d at least 2) and when (increasing)."""
+    """Options of a merging diagram; dimension is at least 2, betas and times increase."""
 
     tokens: int = 32
     dimension: int = 8
@@ -282,14 +281,14 @@ class DiagramOptions:
             )
 
     def matrices(self, beta: float) -> tuple[HeadMatrices, ...]:
-        """Matrices of heads that are given, at an inverse temperature of the diagram."""
+        """Matrices of fixed heads at one beta of the diagram."""
         heads = self.heads.own_heads if isinstance(self.heads, RandomValues) else self.heads
         assert not isinstance(heads, RandomHead)
         own = Attention(heads, beta=1.0).matrices(self.dimension)
         return tuple(HeadMatrices(beta * head.score, head.value) for head in own)
 
     def facts(self) -> dict[str, Any]:
-        """Plain data that says the same, but for the number of runs."""
+        """Options as plain data, without the number of runs."""
         facts = asdict(self)
         del facts["runs"], facts["heads"]
         if isinstance(self.heads, RandomHead):
@@ -325,14 +324,14 @@ def merging_diagram(
     """Share of the pairs of tokens that have merged, over inverse temperatures and times.
 
     Tokens start independent and uniform on the unit sphere of R^d. The random numbers of a run
-    depend on seed, tokens, dimension and its number only: all betas see the same starts.
+    depend on seed, tokens, dimension and its number only, so all betas share the same starts.
 
     Parameters
     ----------
     tokens, dimension : int
         n and d.
     betas, times : sequence of float
-        Increasing. Times are the papers', see `MergingDiagram`.
+        Increasing; times as in `MergingDiagram`.
     runs : int
         Independent runs for each beta, at least 2.
     normalization : str
@@ -343,27 +342,27 @@ def merging_diagram(
     threshold : float
         Cosine above which a pair has merged.
     motion : str
-        "flow", or "layers": x <- N(x + step A), the published scheme; counts are those after the
-        last layer not later than the time.
+        "flow", or "layers": x <- N(x + h A), the published scheme, with h = step under softmax
+        and less without normalisation. Counts are taken after the last layer up to each time.
     step : float
-        Of layers.
+        Step of layers, in (0, 1].
     tolerance : float
         Largest error of a token in a step of the flow.
     seed : int
-        Seed of the diagram.
+        Not negative.
     output, resume, overwrite, workers, executor, progress
-        As in `meanfield.ensemble`; only runs may be added.
+        As in `meanfield.ensemble`; a resumed diagram may have more runs, and no other change.
 
     Raises
     ------
     ValueError
         If a value is out of range, or a matrix does not fit.
     SimulationError
-        If tokens cannot go on.
+        If a run cannot continue.
 
     See Also
     --------
-    meanfield.equiangular_beta : the curve that parts one cluster from none as d grows.
+    meanfield.equiangular_beta : the curve that separates one cluster from none as d grows.
 
     References
     ----------
@@ -398,7 +397,7 @@ def merging_diagram(
 
 @dataclass(frozen=True, eq=False)
 class MergingPlan(Study[MergingTable, MergingDiagram]):
-    """Plan of a merging diagram; its tables are indexed by beta and run, or time."""
+    """Plan of a merging diagram; its sizes are the betas."""
 
     options: DiagramOptions
     unit: ClassVar[str] = "runs"
@@ -409,22 +408,18 @@ class MergingPlan(Study[MergingTable, MergingDiagram]):
         return self.options.betas
 
     def name(self, size: float) -> str:
-        """Beside a bar."""
         return f"beta = {size:.3g}"
 
     def empty(self) -> MergingTable:
-        """No runs."""
         options = self.options
         counts = np.zeros((len(options.betas), len(options.times)), dtype=np.int64)
         done = np.zeros((len(options.betas), options.runs), dtype=bool)
         return MergingTable(done, counts, counts.copy())
 
     def lacking(self, table: MergingTable) -> npt.NDArray[np.bool_]:
-        """Not counted."""
         return ~table.done
 
     def run(self, runs: Runs) -> MergingTable:
-        """Counts of some runs at one beta."""
         options, numbers = self.options, runs.numbers
         length = replicas_at_once(options.tokens, options.dimension)
 
@@ -437,7 +432,6 @@ class MergingPlan(Study[MergingTable, MergingDiagram]):
         return MergingTable(done, counts.sum(axis=0), (counts**2).sum(axis=0))
 
     def placed(self, table: MergingTable, runs: Runs, part: MergingTable) -> MergingTable:
-        """The table itself, filled."""
         row, numbers = self.index(runs)
         table.done[row, numbers] = part.done
         table.sums[row] += part.sums
@@ -445,17 +439,14 @@ class MergingPlan(Study[MergingTable, MergingDiagram]):
         return table
 
     def resumed(self, stored: MergingDiagram) -> MergingTable:
-        """Table with the counts of a stored diagram of the same betas and times."""
         table, values = self.empty(), stored
         table.done[:, : values.done.shape[1]] = values.done
         return MergingTable(table.done, values.sums.copy(), values.squares.copy())
 
     def check_resumes(self, stored: MergingDiagram, path: Path, label: str) -> None:
-        """Only runs may grow."""
         check_only_runs_grow(self.options, stored, path)
 
     def results(self, table: MergingTable) -> MergingDiagram:
-        """Diagram of what was counted so far."""
         options = self.options
         facts = options.facts()
         left = ("tokens", "dimension", "betas", "times")
@@ -471,12 +462,12 @@ class MergingPlan(Study[MergingTable, MergingDiagram]):
         )
 
     def block_length(self, size: float) -> int:
-        """A few batches; one run where a system fills a batch."""
+        """A few batches, or one run where its tokens fill a batch."""
         length = replicas_at_once(self.options.tokens, self.options.dimension)
         return _BATCHES * length if length > 1 else 1
 
     def work(self, runs: Runs) -> float:
-        """Runs: at each beta they cost about the same."""
+        """Number of runs: a run costs about the same at every beta."""
         return float(len(runs.numbers))
 
 
@@ -494,7 +485,7 @@ def merged_pairs(options: DiagramOptions, beta: float, numbers: range) -> npt.ND
 
     def output(numbers: Numbers, x: FloatArray) -> FloatArray:
         own = [HeadMatrices(*(m if m.ndim == 2 else m[numbers] for m in head)) for head in heads]
-        if isinstance(options.heads, RandomValues):  # of layers, which all runs pass together
+        if isinstance(options.heads, RandomValues):  # in layers, so all runs draw at once
             scale = options.heads.scale / math.sqrt(d * options.step)
             drawn = np.array([rng.standard_normal((len(own), d, d)) for rng in generators])
             own = [
@@ -517,7 +508,7 @@ def merged_pairs(options: DiagramOptions, beta: float, numbers: range) -> npt.ND
             states = _layers(output, start, times, options.step * time_unit(options, beta))
         for rows, indices, x in states:
             near = np.matmul(x, x.swapaxes(1, 2)) > options.threshold
-            # Each pair twice, and each token with itself.
+            # `near` counts each pair twice, and each token with itself.
             own = np.einsum("rii->ri", near).sum(axis=1)
             counts[rows, indices] = (near.sum(axis=(1, 2)) - own) // 2
     except FloatingPointError as error:
@@ -526,7 +517,7 @@ def merged_pairs(options: DiagramOptions, beta: float, numbers: range) -> npt.ND
 
 
 def time_unit(options: DiagramOptions, beta: float) -> float:
-    """Unit of the step of layers: without normalisation that of the published figures."""
+    """Factor of the step of layers; without normalisation as in the published figures."""
     if options.normalization == "softmax":
         return 1.0
     return 1.0 / max(math.sqrt(abs(beta)) * math.exp(abs(beta) - 0.5), 1.0)
@@ -535,7 +526,7 @@ def time_unit(options: DiagramOptions, beta: float) -> float:
 def _layers(
     output: Any, start: FloatArray, times: FloatArray, step: float
 ) -> Iterator[tuple[Numbers, Any, FloatArray]]:
-    """States after the last layer not later than each time; several times may share one."""
+    """States after the last layer up to each time; several times may share a state."""
     numbers, x, layer = np.arange(len(start)), start, 0
     # A time that is a multiple of the step up to rounding is one.
     for index, last in enumerate(np.floor(times / step * (1.0 + 1e-12)).astype(int)):

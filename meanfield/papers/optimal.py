@@ -1,12 +1,12 @@
 """Optimal configurations: the least pair energy of n repulsive tokens, searched from many starts.
 
-Each start is random, independent and uniform. It minimises
+From independent uniform tokens, each search minimises
 
-    (1 / beta) log sum_{i < j} e^{beta (s_ij - 1)}.
+    (1 / beta) log P,    P = sum_{i < j} e^{beta (s_ij - 1)}.
 
-L-BFGS in the coordinates of vectors that are normalised comes first, then Newton's method with the
-Hessian of `papers.configurations` to a gradient that is rounding. The logarithm, taken about the
-largest pair, falls where P = sum_{i < j} e^{beta (s_ij - 1)} does, and never underflows.
+L-BFGS on normalised vectors comes first. Newton's method with the Hessian of
+`papers.configurations` follows until the gradient is rounding. The logarithm, computed relative to
+the largest pair, never underflows.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ from meanfield.studies.study import rng_of
 _MOST_UNKNOWNS = 2000
 _MOST_STEPS = 5000
 _NEWTON_STEPS = 60
-# Minima whose energies differ by less, relatively, count as one: competitors come as near as 1e-6.
+# Minima with a smaller relative difference of energy are one; different minima may differ by 1e-6.
 _SAME = 1e-10
-# Steps of Newton's method, in radians, and curvatures that are taken for 0 beside the largest.
+# Longest step of Newton's method, radians; relative curvatures below which a mode is flat, and
+# below minus which a point is a saddle.
 _LONGEST_STEP = 0.1
 _FLAT = 1e-13
 _SADDLE = 1e-9
@@ -57,13 +58,13 @@ _SADDLE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Configuration:
-    """The configuration of n equal tokens with the least energy that was found.
+    """Configuration of n equal tokens with the least energy found.
 
-    - points (n,) on the circle, (n, d) on spheres: angles in radians, or unit vectors.
+    - points: angles (n,) in radians on the circle, unit vectors (n, d) on spheres.
     - pair_energy: P = sum_{i < j} e^{beta (<x_i, x_j> - 1)}.
     - gradient: largest |grad_i P| / (beta P).
-    - starts, found: random starts, and how many of them came to this energy.
-    - minima (tuple of (float, int)): pair energies of all local minima, and their starts.
+    - starts, found: number of random starts, and of starts that reached this energy.
+    - minima (tuple of (float, int)): pair energy and number of starts of each local minimum.
     - sharp (Sharp or None): the configuration that is proved to be optimal for every beta.
     """
 
@@ -79,7 +80,6 @@ class Configuration:
 
     @property
     def tokens(self) -> int:
-        """How many points there are, n."""
         return len(self.points)
 
     @property
@@ -94,38 +94,38 @@ class Configuration:
 
     @property
     def uniform_energy(self) -> float:
-        """Energy a_0 of the uniform measure, which n tokens never reach."""
+        """Energy a_0 of the uniform measure, a lower bound that n tokens do not attain."""
         return uniform_energy(self.manifold.ambient, self.beta)
 
     @cached_property
     def gap(self) -> float:
-        """Least eigenvalue of the Hessian of P but for rotations; ValueError of too many tokens."""
+        """Least eigenvalue of the Hessian of P without rotations; ValueError for many tokens."""
         _check_unknowns(self.manifold, self.tokens, "the gap")
         with one_blas_thread():
             return relaxation_gap(self.measure, self.beta)
 
     @property
     def relaxation_rate(self) -> float:
-        """Rate gap / (n beta), scaled time, of the slowest small changes (USA, strength -1)."""
+        """Decay rate gap / (n beta) of the slowest perturbation, scaled time (USA, strength -1)."""
         return self.gap / (self.tokens * self.beta)
 
     @cached_property
     def design(self) -> int:
-        """Largest t <= 24 for which the points are a t-design, of a sharp one any t."""
+        """Largest t for which the points are a t-design, at most 64 if sharp, else at most 24."""
         if self.sharp is not None:
             return self.sharp.design
         return design_strength(self.points)
 
     @cached_property
     def lower_bound(self) -> float:
-        """Lower bound of P over all configurations: P itself if proved, else of degree 12."""
+        """Lower bound of P over all configurations: P if proved, else `pair_energy_bound`."""
         if self.sharp is not None:
             return self.pair_energy
         return pair_energy_bound(self.manifold.ambient, self.tokens, self.beta).value
 
     @property
     def proved(self) -> bool:
-        """True if a theorem proves that it is optimal."""
+        """True if a theorem proves optimality."""
         return self.sharp is not None
 
     def __repr__(self) -> str:
@@ -149,12 +149,11 @@ def optimal_configuration(
     executor: Executor | None = None,
     progress: bool | None = None,
 ) -> Configuration:
-    """Where n repulsive tokens come to rest: the least energy found from many random starts.
+    """Configuration of n repulsive tokens at rest, with the least energy of many random starts.
 
-    Minimises P = sum_{i < j} e^{beta (<x_i, x_j> - 1)} on a circle or sphere. Of polygons,
-    simplices, cross-polytopes and the other sharp configurations it is proved that nothing is below
-    them; else the answer is the best that was found, and `Configuration.lower_bound` says how much
-    better another one could be.
+    It minimises P = sum_{i < j} e^{beta (<x_i, x_j> - 1)} on a circle or sphere. Polygons,
+    simplices, cross-polytopes and other sharp configurations are proved to be optimal. In other
+    cases `Configuration.lower_bound` bounds P for all configurations.
 
     Parameters
     ----------
@@ -165,21 +164,19 @@ def optimal_configuration(
     beta : float
         Positive, at most 300.
     starts : int
-        Random starts; 0 where the optimum is proved, and nothing has to be searched.
+        Random starts; 0 skips the search if the optimum is proved.
     seed : int
-        Of the starts, each of which depends on seed, tokens and its number alone.
+        Seed of the starts. A start depends on seed, tokens, dimension and its number only.
     tolerance : float
         Largest |grad_i P| / (beta P) of a minimum, from 1e-13 to 1e-3.
-    executor : concurrent.futures.Executor, optional
-        Where to search; in this process by default. The result is the same.
-    progress : bool, optional
-        Show a bar; by default in notebooks.
+    executor, progress
+        As in `meanfield.ensemble`.
 
     Raises
     ------
     ValueError
-        If a number is out of range, the manifold no sphere with tokens, or no start came to a
-        minimum.
+        If a number is out of range, the manifold is not a circle or sphere of tokens, or no start
+        reached a minimum.
 
     References
     ----------
@@ -223,7 +220,7 @@ def optimal_configuration(
         done = followed(done, starts, "starts")
     with one_blas_thread():
         answers = dict(done)
-    # In the order of their numbers, whoever finished first.
+    # In the order of their numbers, whichever finished first.
     met = [answer for number in range(starts) if (answer := answers[number]) is not None]
     if sharp is None and not met:
         raise ValueError(
@@ -261,7 +258,7 @@ def _sharp_minimum(manifold: Manifold, sharp: Sharp, beta: float) -> _Minimum:
 
 
 def _distinct(energies: list[float]) -> tuple[tuple[float, int], ...]:
-    """Energies, the least first, and how many there are of each."""
+    """Distinct energies in increasing order, and the number of each."""
     distinct: list[tuple[float, int]] = []
     for energy in sorted(energies):
         if distinct and energy <= distinct[-1][0] * (1.0 + _SAME):
@@ -283,7 +280,7 @@ def _check_unknowns(manifold: Manifold, tokens: int, what: str) -> None:
 def _minimum(
     manifold: Manifold, tokens: int, beta: float, seed: int, tolerance: float, number: int
 ) -> _Minimum | None:
-    """Local minimum below one random start; None if it was not reached."""
+    """Local minimum reached from one random start; None if none was reached."""
     d = manifold.ambient
     vectors = rng_of(seed, tokens, d, number).standard_normal((tokens, d))
     for _ in range(3):
@@ -327,7 +324,7 @@ def _log_energy(vectors: FloatArray, beta: float) -> tuple[float, FloatArray]:
 def _polished(
     manifold: Manifold, vectors: FloatArray, beta: float, tolerance: float
 ) -> tuple[_Minimum | None, FloatArray | None]:
-    """Minimum by Newton's method, and, if it is a saddle, vectors beside it that are below."""
+    """Critical point by Newton's method, or None; for a saddle also vectors downhill of it."""
     reached = False
     for _ in range(_NEWTON_STEPS):
         measure = Measure(manifold, manifold.points_of(vectors))
@@ -343,7 +340,7 @@ def _polished(
             saddle = curvature[0] < -_SADDLE * curvature[-1]
             beside = _moved(vectors, frames, 0.01 * modes[:, 0]) if saddle else None
             return _Minimum(measure.points, energy, size), beside
-        # One step more than asked for: flat directions need it.
+        # One more step after the tolerance is met: flat directions need it.
         reached = size <= tolerance
         # Downhill along every mode, also where P is concave.
         steep = np.maximum(np.abs(curvature), _FLAT * curvature[-1])
@@ -354,7 +351,7 @@ def _polished(
 
 
 def _moved(vectors: FloatArray, frames: FloatArray, step: FloatArray) -> FloatArray:
-    """Unit vectors moved by tangent vectors in frames, (n k,)."""
+    """Unit vectors moved by tangent vectors, given by components (n k,) in frames."""
     n, d = vectors.shape
     if d == 2 and frames.shape[2] == 1:
         tangents = np.stack([-vectors[:, 1], vectors[:, 0]], axis=1) * step[:, None]

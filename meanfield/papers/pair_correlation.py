@@ -1,27 +1,27 @@
-r"""How pairs of N tokens come to be correlated: psi(t, angle) to first and next order in 1/N.
+r"""Pair correlations psi(t, angle) of N tokens, to first and next order in 1/N.
 
-N tokens start independent and uniform. The law of a pair, relative to uniform, depends on the angle
-between its tokens alone,
+N tokens start independent and uniform. The law of a pair, relative to uniform, depends only on the
+angle between its tokens,
 
     psi(t, phi) = sum_l N_l psi^_l(t) P_l(cos phi),    psi^_l = E P_l(<x_1, x_2>),    psi^_0 = 1,
 
-with N_l harmonics of degree l, P_l(1) = 1: 1 + 2 sum_k psi^_k cos k phi on the circle. The second
-moments of the empirical measure determine it, exactly and for every exchangeable law of N tokens:
+with N_l harmonics of degree l, P_l(1) = 1: 1 + 2 sum_k psi^_k cos k phi on the circle. For every
+exchangeable law of N tokens, the second moments of the empirical measure determine it exactly:
 
     E|c_l|^2 = 1/N + (1 - 1/N) psi^_l,    |c_l|^2 = int int P_l(<x, y>) dmu^N dmu^N.          (1)
 
-The hierarchy of the marginals of N tokens is not closed: that of pairs contains that of triples,
-rho_3. Without normalisation on the circle, h(x) = a(cos x) sin x,
+The hierarchy of marginals of N tokens is not closed: the equation for pairs contains the law rho_3
+of triples. Without normalisation on the circle, with h(x) = a(cos x) sin x,
 
     d_t psi = d_x { (2/N) h psi + (2 (N - 2)/N) int h(x - y) rho_3(0, x, y) dy/2pi } + 2D d_x^2 psi.
 
 Three closures, each a function of the same form:
 
-    linear_closure          rho_3 without a cumulant of third order; right to O(1/N), SA and USA
-    third_cumulant_closure  the next order in 1/N about uniform (USA, circle); right to O(1/N^2)
-    kirkwood_closure        rho_3 = psi(x) psi(y) psi(x - y) (USA, circle); no expansion, no bound
+    linear_closure          rho_3 without third cumulants (SA and USA); correct to O(1/N)
+    third_cumulant_closure  the next order in 1/N about uniform (USA, circle); correct to O(1/N^2)
+    kirkwood_closure        rho_3 = psi(x) psi(y) psi(x - y) (USA, circle); no error bound
 
-The first two are expansions about uniform: they end where the linear phase does, at the onset time
+The first two are expansions about uniform. They hold in the linear phase, up to the onset time
 ln N / (2 lambda_max). Times are scaled times.
 
 Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
@@ -47,12 +47,12 @@ from meanfield.spectrum.stability import growth_rates
 
 # Default largest degree, at least.
 _LEAST_DEGREE = 12
-# e^{this} is near the end of the doubles, and far beyond any linear phase.
+# e^{this} is near the largest double, and far beyond any linear phase.
 _LARGEST_EXPONENT = 690.0
 # Terms of the series of divided differences: 1^n (n + 1) / (n + 2)! < 1e-17 from n = 17 on.
 _TERMS = 18
-# Kirkwood's series: degrees at least, nodes per degree for products of three factors and a kernel
-# that is carried by fewer degrees, and what the upper half of the degrees may hold.
+# Kirkwood's series: least number of degrees; nodes per degree, enough for products of three factors
+# and a kernel of lower degree; largest moment in the upper half of the degrees.
 _LEAST_CARRIED, _NODES_A_DEGREE, _RESOLVED = 256, 4, 1e-8
 
 
@@ -64,10 +64,10 @@ def linear_closure(
 
         psi^_l = (C_l(t) - 1) / N,    C_l as `linear_growth`
 
-    It is the closure without third cumulants, rho_3 = 1 + g_12 + g_13 + g_23 with g = psi - 1, to
-    its leading order. It fails when psi - 1 is of order one, at the onset time; how far it is off
-    before, `next_order_share` estimates. Times are scaled and in order; max_degree is that of the
-    kernel by default, at least 12. ValueError far beyond the linear phase.
+    It is the leading order of the closure without third cumulants, rho_3 = 1 + g_12 + g_13 + g_23
+    with g = psi - 1. It fails at the onset time, when psi - 1 is of order one; before,
+    `next_order_share` estimates its error. Times are scaled and in order; max_degree is by default
+    the kernel's, at least 12. ValueError far beyond the linear phase.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA)
@@ -107,12 +107,12 @@ def kirkwood_closure(
 
         d_t psi = d_x { (2/N) h psi + (2 (N - 2)/N) psi ((h psi) * psi) } + 2D d_x^2 psi
 
-    with h(x) = a(cos x) sin x and * the convolution with dy/2pi. Right to O(1/N), and its slope at
-    time 0 is exact. It stays nonlinear as psi grows, but nothing bounds its error: its second order
-    in 1/N differs from the hierarchy's, and the superposition is not a density in general.
+    with h(x) = a(cos x) sin x and * the convolution with dy/2pi. It is correct to O(1/N), and its
+    slope at time 0 is exact. It remains nonlinear as psi grows, but has no error bound: its order
+    1/N^2 differs from the hierarchy's, and the superposition is not a density in general.
 
     Parameters as for `linear_closure`; on the circle, without normalisation. The result is NaN once
-    psi is too narrow for its series, which has at least 256 degrees and twice max_degree.
+    psi is too narrow for its series, of at least 256 degrees and twice max_degree.
     """
     at_least(2, tokens=tokens)
     zonal, max_degree_used = (
@@ -161,8 +161,8 @@ def linear_growth(
 
         C_l = e^{2 lambda_l t} + D L_l (e^{2 lambda_l t} - 1) / lambda_l,    L_l = l (l + d - 2)
 
-    with lambda_l less by D L_l than without diffusivity. With lambda_l -> 0 the second term is
-    2 D L_l t. Parameters, result and errors as for `linear_closure`; 1 for degree 0.
+    where lambda_l includes -D L_l. For lambda_l -> 0 the second term is 2 D L_l t. Parameters,
+    result and errors as for `linear_closure`; 1 for degree 0.
     """
     from scipy.special import exprel
 
@@ -191,9 +191,8 @@ def next_order(
                  + n (G_k - G_m) e^{2 (l_m + l_k) t} + k (G_m + G_n) e^{2 (l_m + l_n) t},
         S_k' = 2 l_k S_k + 2k sum_{m != 0, k} G_m kappa(m, k - m),    kappa(0) = 1, S(0) = 0,
 
-    l_m the growth rates. The solution is a sum of exponentials with divided differences of e^{tz}
-    for coefficients, which stay exact where exponents coincide. Parameters as for
-    `third_cumulant_closure`; 0 for degree 0.
+    with growth rates l_m. The solution is a sum of divided differences of e^{tz}, which are
+    accurate also for equal exponents. Parameters as for `third_cumulant_closure`; 0 for degree 0.
     """
     zonal, degree = _on_the_circle(problem, "the next order in 1/N"), _degree(problem, max_degree)
     if zonal.diffusivity:
@@ -203,7 +202,7 @@ def next_order(
         )
     time = _checked_times(times)
     linear_growth(problem, times, degree)  # refuses times far beyond
-    # Weights of m end with the kernel.
+    # G_m = 0 beyond the degree of the kernel.
     field_degree = zonal.degree
     rates = zonal.growth_rates(field_degree + degree)
     pull = np.arange(field_degree + degree + 1) * zonal.couplings(field_degree + degree)
@@ -231,10 +230,10 @@ def next_order(
 def next_order_share(
     problem: Problem, tokens: int, times: Sequence[float], max_degree: int | None = None
 ) -> FloatArray:
-    """Size |S_l| / (N C_l) of the next order beside the leading one: the linear closure's error.
+    """Relative error |S_l| / (N C_l) of the linear closure, the next order over the leading order.
 
-    The linear phase of a degree is one only while this is small: N above |S_l| / C_l. Parameters
-    and errors as for `third_cumulant_closure`.
+    A degree is in its linear phase while this is small. Parameters and errors as for
+    `third_cumulant_closure`.
     """
     at_least(2, tokens=tokens)
     following = np.abs(next_order(problem, times, max_degree))
@@ -247,8 +246,8 @@ def initial_slopes(problem: Problem, tokens: int, max_degree: int | None = None)
 
         d/dt E|c_l|^2 = (2 mu_l / N) (1 - 1/N),    mu_l = l (l + d - 2) w_l
 
-    the growth rates without diffusivity: noise keeps independent tokens independent. ValueError if
-    the flow is normalised: 1/Z of few tokens is not that of uniform.
+    mu_l are the growth rates without diffusivity, as noise keeps independent tokens independent.
+    ValueError if the flow is normalised, where 1/Z of few tokens differs from uniform's.
     """
     at_least(2, tokens=tokens)
     zonal, degree = _zonal(problem), _degree(problem, max_degree)
@@ -290,7 +289,7 @@ def second_moments_of(correlations: FloatArray, tokens: int) -> FloatArray:
 
 
 def _zonal(problem: Problem) -> ZonalProblem:
-    """The problem as theory sees it, on the circle or the sphere."""
+    """Zonal problem on the circle or the sphere; ValueError otherwise."""
     zonal = problem.zonal
     if zonal.dimension > 2:
         raise ValueError(
@@ -334,9 +333,8 @@ def _exponential_difference(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
 def _second_difference(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
     """Divided difference of e^z at three points, in any order and however close.
 
-    A quotient of differences where the outer points are further apart than 1; else
-    e^a sum_n h_n(b - a, c - a) / (n + 2)!, h_n the sum of all monomials of degree n: positive
-    terms from the lowest point a.
+    A quotient of differences if the outer points are more than 1 apart. Otherwise, with the lowest
+    point a, e^a sum_n h_n(b - a, c - a) / (n + 2)!, h_n the sum of all monomials of degree n.
     """
     low, middle, high = np.sort(np.array(np.broadcast_arrays(a, b, c), dtype=np.float64), axis=0)
     width = high - low

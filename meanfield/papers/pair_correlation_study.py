@@ -1,15 +1,15 @@
-"""Pair correlations of N tokens, measured: many runs at once, and the second moments of each.
+"""Pair correlations of N tokens, measured in many runs by their second moments.
 
-Every run draws N tokens from the initial law and moves them. At each time it has
+Every run draws N tokens from the initial law, moves them, and records at each time
 
     q_l = int int P_l(<x, y>) dmu^N dmu^N = |c_l|^2 (circle),  1/(2l+1) sum_m |c_lm|^2 (sphere).
 
-Their means determine the law of the angle between two tokens, `papers.pair_correlation` (1). Their
-covariances determine its errors: psi at an angle and the energy are linear sums of q_l.
+The means of q_l determine the law of the angle between two tokens, `papers.pair_correlation` (1).
+Its errors follow from covariances, as psi at an angle and the energy are linear sums of q_l.
 
-Runs may also start without tokens. About uniform their moments are Gaussian of variance C_l / N
-(`linear_growth`) while they are small. A quiet start (`corrected_law`) makes nodes from a draw of
-moments, and the flow moves the nodes. Phases are random and no closure is needed, so clusters form.
+Runs may also start without tokens. About uniform, small moments are Gaussian with variance C_l / N
+(`linear_growth`). A quiet start (`corrected_law`) makes nodes from a draw of such moments, and the
+flow moves the nodes. No closure is needed, so these runs reach clusters.
 """
 
 from __future__ import annotations
@@ -46,28 +46,27 @@ from meanfield.studies.token_runs import TOLERANCE, TokenRuns, moved_by_moments,
 
 @dataclass(frozen=True, eq=False)
 class PairCorrelation:
-    """Second moments of many runs of N tokens, and the pair correlations they give.
+    """Second moments of many runs of N tokens, and pair correlations computed from them.
 
     Attributes
     ----------
     problem : Problem
     tokens, runs : int
-        N, and how many independent runs.
+        N, and the number of independent runs.
     times : ndarray, shape (n_times,)
         Scaled time.
     second_moments : ndarray, shape (n_times, max_degree + 1)
-        Means over the runs of q_l, E|c_l|^2; 1 for degree 0.
+        E|c_l|^2, the means of q_l over the runs; 1 for degree 0.
     covariances : ndarray, shape (n_times, max_degree + 1, max_degree + 1)
-        Of these means, estimated from the runs.
+        Covariances of these means, estimated from the runs.
     standard_errors : ndarray, shape (n_times, max_degree + 1)
-        Of the second moments.
+        Standard errors of the second moments.
     correlations, correlation_errors : ndarray, shape (n_times, max_degree + 1)
-        psi^_l = E P_l(<x_1, x_2>) by E|c_l|^2 = 1/N + (1 - 1/N) psi^_l, an identity, and
-        their standard errors.
+        psi^_l = E P_l(<x_1, x_2>) from the identity E|c_l|^2 = 1/N + (1 - 1/N) psi^_l, and
+        its standard errors.
     energy, energy_error : ndarray, shape (n_times,)
-        Mean interaction energy in the unit of `interaction_energy`; NaN for heads with
-        matrices, and beside fixed fields. For large beta, once clusters have formed, the weight of
-        the peak of psi at angle 0.
+        Mean interaction energy in the unit of `interaction_energy`; NaN for heads with matrices.
+        For large beta, once clusters have formed, it is the weight of the peak of psi at angle 0.
     """
 
     problem: Problem
@@ -103,19 +102,12 @@ class PairCorrelation:
 
     @checked
     def psi(self, angles: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Pair correlation psi(t, angle) and its standard error, the series up to max_degree.
+        """Pair correlation psi(t, angle) and its standard error, a series up to max_degree.
 
-        The density of the angle between two tokens relative to that between two uniform ones. A
-        peak narrower than 2 pi / max_degree is not resolved, and rings.
+        It is the density of the angle between two tokens relative to uniform tokens. A peak
+        narrower than 2 pi / max_degree is not resolved, and oscillates.
 
-        Parameters
-        ----------
-        angles : array_like, shape (n,)
-            Radians; on the sphere between 0 and pi.
-
-        Returns
-        -------
-        psi, standard_error : ndarray, shape (n_times, n)
+        angles (n,) are in radians, on the sphere from 0 to pi; results have shape (n_times, n).
         """
         places = np.atleast_1d(np.asarray(angles, dtype=np.float64))
         if places.ndim != 1 or not np.isfinite(places).all():
@@ -126,22 +118,10 @@ class PairCorrelation:
 
     @checked
     def closure(self, name: str = "linear") -> FloatArray:
-        """Correlations psi^_l of a closure of the theory at the same times.
+        """Correlations psi^_l predicted by a closure at the same times, (n_times, max_degree + 1).
 
-        Parameters
-        ----------
-        name : str
-            "linear", "third cumulant" or "Kirkwood", see docs/finite-n.md.
-
-        Returns
-        -------
-        ndarray, shape (n_times, max_degree + 1)
-
-        Raises
-        ------
-        ValueError
-            If the name is not known, or the initial law is not uniform.
-            If the closure does not exist for the flow, or so late.
+        name: "linear", "third cumulant" or "Kirkwood", see docs/finite-n.md. ValueError if it is
+        not known, the initial law is not uniform, or the flow or a time is outside its range.
         """
         if name not in CLOSURES:
             raise ValueError(f"closure {name!r} is not known. {list_names(name, CLOSURES)}")
@@ -159,7 +139,7 @@ class PairCorrelation:
     )
 
     def _error_of(self, weights: FloatArray) -> FloatArray:
-        """Standard errors of sums of second moments, weights (K + 1,) or (n, K + 1)."""
+        """Standard errors of weighted sums of second moments, weights (K + 1,) or (n, K + 1)."""
         variance = np.einsum("...k,tkl,...l->t...", weights, self.covariances, weights)
         return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
@@ -172,7 +152,7 @@ class PairCorrelation:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """Runs, degrees and options of a study."""
+    """Checked arguments of `pair_correlation`."""
 
     of: TokenRuns
     degree: int
@@ -198,12 +178,12 @@ def pair_correlation(
     executor: Executor | None = None,
     progress: bool | None = None,
 ) -> PairCorrelation:
-    """Pair correlation of N tokens drawn from the initial law, from many runs of them.
+    """Pair correlation of N tokens drawn from the initial law, measured in many runs.
 
     Parameters
     ----------
     problem : Problem
-        On the circle or the sphere, with a density as its initial law.
+        On the circle or the sphere, with attention alone and a density as its initial law.
     tokens : int
         N, at least 2.
     times : sequence of float
@@ -211,34 +191,32 @@ def pair_correlation(
     runs : int
         Independent runs, at least 2. More runs of the same seed repeat the first ones.
     max_degree : int, optional
-        Degrees of psi; at least, and by default, those which runs store as moments.
+        Largest degree of psi; the default, and the minimum, is that of the moments in run files.
     seed : int
         Seed of all runs.
     tolerance : float
         Largest error of a token in a step; not used with noise.
     step : float, optional
-        Longest step, which noise needs: of weak order two. Without noise steps are adaptive.
+        Longest step, required with noise (weak order two). Without noise steps are adaptive.
     start : str
-        "tokens", or "random phase": Gaussian moments of the linear phase, pushed through the
-        nonlinear flow. The closure that reaches clusters, for uniform tokens so many that their
-        fluctuations start small (from some thousand on); its cost does not depend on N.
-    executor : concurrent.futures.Executor, optional
-        Where to run; in this process by default. The result is the same to the bit.
-    progress : bool, optional
-        Show a bar; by default in notebooks.
+        "tokens", or "random phase": Gaussian moments of the linear phase, which the nonlinear
+        flow moves on to clusters. It needs uniform tokens, so many that fluctuations start small
+        (from some thousand on). Its cost does not depend on N.
+    executor, progress
+        As in `meanfield.ensemble`.
 
     Raises
     ------
     TypeError
         If the initial law gives points.
     ValueError
-        If a value is out of range, or tokens of the problem cannot be moved so.
+        If a value is out of range, or the problem is not supported.
     SimulationError
-        If tokens cannot go on.
+        If a run cannot continue.
 
     See Also
     --------
-    meanfield.papers.pair_correlation : closures that predict it from uniform tokens.
+    meanfield.papers.pair_correlation : closures that predict it for uniform tokens.
 
     References
     ----------
@@ -246,7 +224,7 @@ def pair_correlation(
 
     Examples
     --------
-    Independent tokens have psi = 1; then those near each other are the likelier pairs:
+    Independent tokens have psi = 1. Later psi is above 1 at small angles:
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
@@ -262,7 +240,7 @@ def pair_correlation(
         done = followed(done, runs, "runs", weight=lambda part: len(part[0]))
     for block, part in done:
         parts[block.start] = part
-    # In one order, whoever was first.
+    # In one order, whichever block finished first: sums do not depend on the executor.
     first, second = (sum(parts[at][i] for at in sorted(parts)) for i in (0, 1))
     mean = np.asarray(first) / runs
     covariances = (np.asarray(second) / runs - mean[:, :, None] * mean[:, None, :]) / (runs - 1)
@@ -280,7 +258,7 @@ def _planned(
     step: float | None,
     start: str,
 ) -> _Plan:
-    """Check the arguments."""
+    """Check the arguments of `pair_correlation`."""
     of = token_runs(
         problem, tokens, times, runs, seed=seed, tolerance=tolerance, step=step,
         what="pair correlations",
@@ -310,7 +288,7 @@ def _planned(
 
 
 def _sums(plan: _Plan, runs: range) -> tuple[FloatArray, FloatArray]:
-    """Sums over a block of runs of q_l, (n_times, K + 1), and of q_k q_l."""
+    """Sums over some runs of q_l, (n_times, K + 1), and of q_k q_l, (n_times, K + 1, K + 1)."""
     sums = np.empty((len(runs), len(plan.of.times), plan.degree + 1))
     if plan.waves:
         for row, run in zip(sums, runs, strict=True):
@@ -324,13 +302,13 @@ def _sums(plan: _Plan, runs: range) -> tuple[FloatArray, FloatArray]:
 
 
 def _sizes(plan: _Plan, moments: ModalArray) -> FloatArray:
-    """Size q_l of moments by degree."""
+    """q_l of some moments, (..., K + 1)."""
     space = plan.problem.manifold
     return np.asarray((space.sizes_by_degree(moments) / space.largest_sizes(plan.degree)) ** 2)
 
 
 def _fill_waves(plan: _Plan, rng: np.random.Generator, sizes: FloatArray) -> None:
-    """Sizes q_l, (n_times, K + 1), of a draw of random phases that the flow carries on."""
+    """Fill q_l, (n_times, K + 1), of one draw of random phases, moved by the flow."""
     times = plan.of.times
     start, sizes[:] = _random_phases(plan, rng)
     quiet = quiet_time(plan.problem, plan.of.tokens)
@@ -342,7 +320,7 @@ def _fill_waves(plan: _Plan, rng: np.random.Generator, sizes: FloatArray) -> Non
 
 
 def _random_phases(plan: _Plan, rng: np.random.Generator) -> tuple[Measure, FloatArray]:
-    """Nodes at the quiet time, and sizes q_l at all times as the linear flow has them."""
+    """Nodes at the quiet time, and q_l at all times under the linear flow."""
     from meanfield.spaces.maxima import gaussian_fields
 
     problem, start = plan.problem, quiet_time(plan.problem, plan.of.tokens)
@@ -352,6 +330,6 @@ def _random_phases(plan: _Plan, rng: np.random.Generator) -> tuple[Measure, Floa
     back = np.minimum(plan.of.times - start, 0.0)[:, None]
     linear = _sizes(plan, moments) * np.exp(2.0 * growth_rates(problem, plan.degree) * back)
     linear[:, 0] = 1.0
-    # Every degree fluctuates, also those that move nothing.
+    # Every degree fluctuates, also beyond the kernel.
     grid_degree = max(quiet_degree(problem), plan.degree)
     return quiet_start(problem.manifold, moments, grid_degree), linear

@@ -1,19 +1,19 @@
-"""Laws of random transformers: every layer has a fresh value matrix V, common to all tokens.
+"""Laws of random transformers: every layer draws a value matrix V, common to all tokens.
 
     x_i <- N(x_i + V m_i / sqrt(L)),    m_i = sum_j w_ij x_j,    w_ij ~ p_j e^{beta <x_i, x_j>}
 
 with N(y) = y / |y|, softmax weights, and entries of V normal with variance 1 / d. L layers take
-the time 1; a factor sigma before V makes it sigma^2. As L -> infinity tokens follow
+the time 1, or sigma^2 with a factor sigma before V. As L -> infinity tokens follow
 
     dx_i = P_i dW m_i - (d - 1) / (2 d) |m_i|^2 x_i dt    "ito": the limit of layers
     dx_i = P_i o dW m_i                                   "stratonovich"
 
-with a d x d Brownian motion W, entries of variance dt / d. The second one has, in Ito's form, the
-further drift c_i dt,
+with a d x d Brownian motion W, entries of variance dt / d. In Ito's form the second has the
+additional drift c_i dt,
 
     2 d c_i = P_i sum_j w_ij {P_j [m_j + beta x_i <x_j - m_i, m_j>] + beta x_j <x_j - m_i, m_i>}.
 
-For two clusters of masses P and 1 - P the overlap R = <x_1, x_2> = tanh y is a diffusion alone:
+For two clusters of masses P and 1 - P the overlap R = <x_1, x_2> = tanh y is a diffusion,
 dy = u dt + sqrt(v) dw, with the scale density s = exp(-int 2 u / v dy). In y both ends are at
 infinity, and u and v are smooth. Derivations: docs/random-layers.md.
 """
@@ -32,11 +32,11 @@ from meanfield.terms.random_values import Interpretation as Rule
 from meanfield.terms.random_values import dots
 
 Coefficients = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""Drift u and variance v at places y."""
+"""Drift u and variance v at positions y."""
 
 # Runs that are drawn together.
 _BLOCK = 1024
-# Distances below it, in the units of rounding, have few correct digits.
+# Distances below this multiple of eps have few correct digits.
 _FEW_DIGITS = 1e3
 # Beyond it 1 - R^2 = 4 e^{-2 |y|} is below rounding.
 _FAR = 20.0
@@ -71,8 +71,8 @@ def overlap_exponents(d: int, beta: float, interpretation: Rule = "ito") -> tupl
         at 1   -(d - 1) / d
         at -1  [(d - 1) / cosh^2 beta - 2] / d, "stratonovich" (1 + T) [(d - 1) (1 - T) - 1] / d
 
-    with T = tanh(beta). An end attracts where its exponent is negative; distances have half of it.
-    The antipodal state attracts from cosh(2 beta) = d - 2, "stratonovich" e^{2 beta} = 2 d - 3, on.
+    with T = tanh(beta). An end attracts if its exponent is negative; distances have half of it. The
+    antipodal state attracts if cosh(2 beta) > d - 2, "stratonovich" if e^{2 beta} > 2 d - 3.
 
     >>> overlap_exponents(4, 0.0)
     (-0.75, 0.25)
@@ -95,34 +95,16 @@ def antipodal_probability(
 
     for layers with s = exp(-int H dy) / cosh y, H = (d - 2) / cosh(beta (1 - R)).
 
-    Parameters
-    ----------
-    d, beta : int, float
-        Dimension of the space around the sphere, at least 2, and inverse temperature.
-    overlap : float
-        Overlap at the start, strictly between -until and until.
-    interpretation : str
-        "ito", the limit of layers, or "stratonovich".
-    until : float
-        For runs that stop: the probability that R reaches -until before until.
+    - d: dimension of R^d around the sphere, at least 2.
+    - overlap: R at the start, strictly between -until and until.
+    - interpretation: "ito", the limit of layers, or "stratonovich".
+    - until: if below 1, the probability that R reaches -until before until.
 
-    Returns
-    -------
-    float
-        Error below 1e-10. For until = 1 it is 0 where the antipodal state does not attract.
+    The error is below 1e-10. For until = 1 it is 0 if the antipodal state does not attract.
 
-    Raises
-    ------
-    ValueError
-        If a value is out of range.
+    Fedorov, Sander, Elie, Marion, Lauriere, arXiv:2601.21942 (the model). docs/random-layers.md,
+    eq. 66.
 
-    References
-    ----------
-    Fedorov, Sander, Elie, Marion, Lauriere, arXiv:2601.21942 (the model).
-    docs/random-layers.md, eq. 66.
-
-    Examples
-    --------
     >>> [round(antipodal_probability(d, 2.0), 9) for d in (2, 3, 4, 16)]
     [0.5, 0.336366305, 0.247443268, 0.015300819]
     """
@@ -148,10 +130,10 @@ def antipodal_probability(
 def cluster_lifetime(
     d: int, beta: float, mass: float, overlap: float = 0.0, interpretation: Rule = "ito"
 ) -> float:
-    """Mean time from R = -1 to an overlap, of antipodal clusters of masses P and 1 - P.
+    """Mean time from R = -1 to an overlap R, for antipodal clusters of masses P and 1 - P.
 
-    Infinite for P = 1/2. Else R = -1 is left at once, and its neighbourhood at a rate e^{-2 beta}:
-    with q = ln(P / (1 - P)) and Euler's beta function, for large beta,
+    It is infinite for P = 1/2. Otherwise, with q = ln(P / (1 - P)) and Euler's beta function B,
+    for large beta,
 
         T ~ e^{2 beta} d B((d - 1) / 2, 1 / 2) (pi / 2 + arcsin R) / (4 sqrt(2) |sinh q|).
 
@@ -185,7 +167,7 @@ def cluster_lifetime(
 def mean_overlap(
     d: int, beta: float, time: float, overlap: float = 0.0, interpretation: Rule = "ito"
 ) -> float:
-    """Mean overlap at a time of two equal tokens with this overlap at the start; error 1e-9.
+    """Mean overlap of two equal tokens at a time, from an overlap at time 0; error 1e-9.
 
     >>> round(mean_overlap(3, 1.0, time=1.0), 8)
     0.10890759
@@ -220,7 +202,7 @@ def mean_squared_order(order: float, time: float, interpretation: Rule = "ito") 
 def token_moments(d: int, time: float, count: int) -> FloatArray:
     """Moments M_k = E <x_t, x_0>^k, k = 0 ... count, of one token, or of a tight cluster.
 
-    It is a spherical Brownian motion with the generator Laplacian / (2 d), at every beta:
+    Such a token is a spherical Brownian motion with generator Laplacian / (2 d), at every beta:
 
         2 d M_k' = k (k - 1) M_{k-2} - k (k + d - 2) M_k,    M_1 = e^{-(d - 1) t / (2 d)}
 
@@ -260,7 +242,7 @@ def layered_mean(d: int, layers: int, time: float = 1.0) -> float:
 def simplex_overlap(
     tokens: int, beta: float, times: FloatArray, overlap: float = 0.0
 ) -> FloatArray:
-    """Overlap gamma(t) of n tokens that have equal overlaps, as d -> infinity: no noise is left.
+    """Overlap gamma(t) of n tokens with equal overlaps as d -> infinity, without noise.
 
         gamma' = (1 - gamma) [g + gamma (1 - f)],    f = a^2 + (n - 1) b^2,
         g = 2 a b + (n - 2) b^2,    a = e^{beta (1 - gamma)} b,    a + (n - 1) b = 1
@@ -294,37 +276,19 @@ def sample_layers(
     seed: int = 0,
     score_scale: float | None = None,
 ) -> FloatArray:
-    """Tokens after L random layers, of many runs with independent values.
+    """Tokens after L random layers, in many runs with independent values, (runs, n, d).
 
-    Parameters
-    ----------
-    tokens : array, (n, d)
-        Unit vectors at the start, the same in all runs.
-    beta : float
-        Inverse temperature of the softmax.
-    layers, runs : int
-        L, and the number of runs. A run does not depend on how many there are.
-    time : float
-        That all layers take: each has the step time / L.
-    weights : array, (n,), optional
-        Masses of the tokens; equal by default.
-    seed : int
-        Of the values.
-    score_scale : float, optional
-        Scores are beta <x, A y>, entries of A normal with this deviation, drawn anew in each layer.
+    - tokens (n, d): unit vectors at the start, the same in all runs.
+    - layers, runs: L, and the number of runs. A run does not depend on how many there are.
+    - time: total time of all layers; each has the step time / L.
+    - weights (n,): masses of the tokens; equal by default.
+    - seed: seed of the values.
+    - score_scale: if given, scores are beta <x, A y> with a matrix A drawn in each layer, whose
+      entries are normal with this standard deviation.
 
-    Returns
-    -------
-    array, (runs, n, d)
-        Laws differ from the "ito" limit by O(time / L).
+    Laws differ from the "ito" limit by O(time / L). ValueError if tokens are not unit vectors,
+    weights are not positive, or a number is out of range.
 
-    Raises
-    ------
-    ValueError
-        If tokens are no unit vectors, weights are not positive, or a number is out of range.
-
-    Examples
-    --------
     >>> ends = sample_layers(np.eye(3)[:2], 2.0, layers=500, runs=1000, time=20.0)
     >>> phase_shares(ends)["antipodal"], round(antipodal_probability(3, 2.0), 3)
     (0.331, 0.336)
@@ -358,7 +322,7 @@ def sample_layers(
 def phase_shares(tokens: FloatArray, gap: float = 0.01) -> dict[str, float]:
     """Shares of runs (runs, n, d) that are one cluster, two antipodal ones, or mixed.
 
-    Tokens are together, or opposite, if their overlap is within the gap of 1, or of -1.
+    Two tokens are together or opposite if their overlap is within the gap of 1 or -1.
 
     >>> phase_shares(np.array([[[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]]))
     {'one cluster': 0.5, 'antipodal': 0.0, 'mixed': 0.5}
@@ -373,7 +337,7 @@ def phase_shares(tokens: FloatArray, gap: float = 0.01) -> dict[str, float]:
 def overlap_statistics(tokens: FloatArray) -> tuple[float, float]:
     """Mean overlap <x_i, x_j>, i < j, of runs (runs, n, d), and its standard error over runs.
 
-    Raises ValueError for fewer than two runs, or than two tokens.
+    ValueError for fewer than two runs or two tokens.
 
     >>> ends = sample_layers(np.eye(3)[:2], 1.0, layers=100, runs=2000)
     >>> [round(each, 3) for each in overlap_statistics(ends)], round(mean_overlap(3, 1.0, 1.0), 3)
@@ -388,25 +352,14 @@ def lyapunov_exponent(start: FloatArray, tokens: FloatArray, time: float) -> tup
 
         lambda = E ln(D(t) / D(0)) / t,    D^2 = sum_{i < j} |x_i - s_ij x_j|^2
 
-    with s_ij the sign of <x_i, x_j> at the start: the state is one cluster, or two antipodal ones.
-    Distances have half of the exponents of `overlap_exponents`.
+    where s_ij is the sign of <x_i, x_j> at the start. The state is one cluster, or two antipodal
+    ones. Exponents are half of those in `overlap_exponents`, which are of squared distances.
 
-    Parameters
-    ----------
-    start : array, (n, d)
-        Unit vectors near the state. D must stay small beside 1 / (1 + |beta|) in all runs.
-    tokens : array, (runs, n, d)
-        Their places in two runs or more, as of `sample_layers`.
-    time : float
-        That lies between.
+    - start (n, d): unit vectors near the state. D must stay small beside 1 / (1 + |beta|).
+    - tokens (runs, n, d): the same tokens after the time, in two runs or more (`sample_layers`).
 
-    Raises
-    ------
-    ValueError
-        If a distance is lost in rounding, or a number is out of range.
+    ValueError if a distance is lost in rounding, or a number is out of range.
 
-    Examples
-    --------
     >>> start = np.array([[1.0, 0.0, 0.0], [np.cos(1e-6), np.sin(1e-6), 0.0]])
     >>> ends = sample_layers(start, 2.0, layers=100, runs=2000, time=2.0)
     >>> [round(each, 3) for each in lyapunov_exponent(start, ends, 2.0)]
@@ -453,7 +406,7 @@ def _check(d: int, mass: float = 0.5, time: float = 1.0) -> None:
 
 
 def _ends(d: int, overlap: float, until: float) -> tuple[float, float]:
-    """Places y of the start and of the upper end."""
+    """Positions y of the start and of the upper end."""
     _check(d)
     if not 0.0 < until <= 1.0:
         raise ValueError(f"until must lie in (0, 1], got {until:g}.")
@@ -465,9 +418,9 @@ def _ends(d: int, overlap: float, until: float) -> tuple[float, float]:
 def _overlap(
     d: int, beta: float, mass: float, interpretation: str, near: FloatArray, far: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Drift and variance of R, near = 1 - R and far = 1 + R.
+    """Drift and variance of R; near = 1 - R and far = 1 + R.
 
-    With weights a_i of clusters on themselves, b_i = 1 - a_i, and A = a_1 a_2 + b_1 b_2
+    With weights a_i of clusters on themselves, b_i = 1 - a_i, and A = a_1 a_2 + b_1 b_2,
 
         s_12 = 1 - A (1 - R),  s_11 + s_22 - 2 R s_12 = 2 (1 - R) [A (1 + R) + (a_1 - a_2)^2].
     """

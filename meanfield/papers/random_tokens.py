@@ -1,15 +1,15 @@
-"""Tokens drawn at random from the uniform law, and how they lie to each other.
+"""Geometry of independent uniform tokens on a sphere.
 
-The cosine of two of them has the density (1 - s^2)^{(d-3)/2} / B(1/2, (d-1)/2) on [-1, 1]:
+The cosine of two tokens has the density (1 - s^2)^{(d-3)/2} / B(1/2, (d-1)/2) on [-1, 1]. With the
+regularised incomplete beta function I,
 
-    P(|<x, y>| > c) = I_{1 - c^2}((d - 1) / 2, 1 / 2),
+    P(|<x, y>| > c) = I_{1 - c^2}((d - 1) / 2, 1 / 2).
 
-the regularised incomplete beta function. n of them lie in one half of the sphere with the
-probability of Wendel:
+The probability that n tokens lie in one hemisphere is (Wendel)
 
     P = 2^{1-n} sum_{k < d} binom(n - 1, k) = I_{1/2}(n - d, d),    n > d.
 
-As d grows at fixed n every two become orthogonal, all lie in one half, and their cosines follow
+As d grows at fixed n, pairs become orthogonal, all tokens lie in one hemisphere, and cosines follow
 `equiangular_cosine` (Theorem 6.9 of arXiv:2312.10794).
 """
 
@@ -22,26 +22,26 @@ import numpy as np
 from meanfield.arguments import at_least, checked
 from meanfield.spaces import Geometry
 
-# Where 1 - x e^{-w/a} is far enough from its zero for 48 nodes of Gauss and Laguerre.
+# From here on 1 - x e^{-w/a} is far enough from its zero for 48 Gauss-Laguerre nodes.
 _FAR = 60.0
 _NODES = 48
-# Behind it the series of ln Gamma(a + 1/2) - ln Gamma(a) is exact to rounding.
+# From here on the series of ln Gamma(a + 1/2) - ln Gamma(a) is exact to rounding.
 _LARGE = 30.0
 
 
 @checked
 def hemisphere_probability(manifold: Geometry, tokens: int) -> float:
-    """Probability that n independent uniform tokens lie in one half of the sphere.
+    """Probability that n independent uniform tokens lie in one hemisphere.
 
-    Such tokens form one cluster, whatever queries and keys are, if the value is the identity
-    (Lemma 6.4 of the source). It is 2^{1-n} sum_{k < d} binom(n - 1, k), and 1 for n <= d.
+    It is 2^{1-n} sum_{k < d} binom(n - 1, k), and 1 for n <= d. Such tokens form one cluster for
+    any queries and keys if the value is the identity (Lemma 6.4 of the source).
 
     Parameters
     ----------
     manifold : Circle or Sphere
         The unit sphere of R^d, any d.
     tokens : int
-        Their number n, at least 1.
+        n, at least 1.
 
     Returns
     -------
@@ -73,10 +73,10 @@ def hemisphere_probability(manifold: Geometry, tokens: int) -> float:
 
 @checked
 def cap_mass(manifold: Geometry, angle: float) -> float:
-    """Probability q that a uniform token is nearer than an angle to a given point.
+    """Probability q that a uniform token is within an angle of a given point.
 
-    I_{sin^2 angle}((d - 1) / 2, 1 / 2) / 2 up to pi / 2: angle / pi on the circle, sin^2(angle / 2)
-    on S^2.
+    q = I_{sin^2 angle}((d - 1) / 2, 1 / 2) / 2 up to pi / 2; angle / pi on the circle and
+    sin^2(angle / 2) on S^2.
     """
     from scipy.special import betainc
 
@@ -91,10 +91,10 @@ def cap_mass(manifold: Geometry, angle: float) -> float:
 def expected_centres(manifold: Geometry, tokens: int, separation: float) -> float:
     """Expected number of strong centres among n independent uniform tokens, (1 - (1 - q)^n) / q.
 
-    A token is one if all before it are farther away than the separation; q is the mass of a cap of
-    that angle. Causal attention of scale beta leaves such tokens with a separation of some
-    beta^{-1/2} where they are, and others go to them. `observables.cosines.strong_centres` has the
-    centres of one sequence of tokens.
+    A token is a strong centre if all earlier tokens are farther away than the separation; q is the
+    mass of a cap of that angle. Under causal attention, strong centres with a separation of about
+    beta^{-1/2} stay in place and attract other tokens. `observables.cosines.strong_centres` finds
+    the centres of given tokens.
 
     Karagodin, Polyanskiy, Rigollet, Clustering in causal attention masking, arXiv:2411.04990.
 
@@ -113,8 +113,8 @@ def expected_centres(manifold: Geometry, tokens: int, separation: float) -> floa
 def log_pair_tail(manifold: Geometry, cosine: float) -> float:
     """Ln of the probability that two independent uniform tokens have |<x, y>| > c.
 
-    ln I_{1 - c^2}((d - 1) / 2, 1 / 2), about -d c^2 / 2, in any dimension; -inf for c = 1. Relative
-    error some 1e-14.
+    It is ln I_{1 - c^2}((d - 1) / 2, 1 / 2), about -d c^2 / 2; -inf for c = 1. The relative error
+    is about 1e-14 in any dimension.
     """
     from scipy.special import betainc, roots_laguerre
 
@@ -124,7 +124,7 @@ def log_pair_tail(manifold: Geometry, cosine: float) -> float:
         return -math.inf
     a, inside = 0.5 * (_ambient(manifold) - 1), (1.0 - cosine) * (1.0 + cosine)
     if a * cosine**2 < _FAR:
-        # 1 - c^2 does not know a small c: then by what is missing to 1.
+        # 1 - c^2 loses digits of a small c, so compute 1 - P.
         missing = float(betainc(0.5, a, cosine**2))
         return math.log1p(-missing) if missing < 0.5 else math.log(float(betainc(a, 0.5, inside)))
     # s^2 = 1 - x e^{-w/a}: int_c^1 (1 - s^2)^{a-1} ds = x^a / 2a int_0^inf e^{-w} / s dw.
@@ -144,9 +144,9 @@ def almost_orthogonal_bounds(manifold: Geometry, tokens: int, cosine: float) -> 
 
         1 - N p <= P <= (1 - p) / (1 + (N - 1) p).
 
-    Below is the union bound; above that of Chung and Erdos, Trans. AMS 72 (1952), 179-186, for
-    events of which every two are independent, as cosines are, even where pairs share a token. What
-    they miss of 1 is N p for small N p: `log_pair_tail` has its logarithm.
+    The lower bound is the union bound. The upper bound is by Chung and Erdos, Trans. AMS 72 (1952),
+    179-186, for pairwise independent events; cosines are pairwise independent, even if two pairs
+    share a token. For small N p both are 1 - N p nearly; `log_pair_tail` gives ln p.
 
     >>> import meanfield as mf
     >>> bounds = almost_orthogonal_bounds(mf.Sphere(1024), 32, 0.15)
@@ -160,7 +160,7 @@ def almost_orthogonal_bounds(manifold: Geometry, tokens: int, cosine: float) -> 
 
 
 def _ambient(manifold: Geometry) -> int:
-    """Dimension d of the space around a sphere."""
+    """Dimension d of R^d around a sphere; ValueError for other manifolds."""
     if not manifold.is_sphere:
         raise ValueError(f"no law is uniform on {manifold}: give mf.Sphere(d) or mf.Circle().")
     return manifold.dimension + 1

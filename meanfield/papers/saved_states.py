@@ -1,4 +1,4 @@
-"""States of an ordinary differential equation at given times, to nearly the last digits."""
+"""States of an ordinary differential equation at given times, with tolerance 1e-13."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def saved_states(
     start: npt.NDArray[Any],
     times: FloatArray,
 ) -> npt.NDArray[Any]:
-    """States (saves, n) of y' = speed(t, y) by DOP853, which ends a step at each of the times."""
+    """States (saves, n) of y' = speed(t, y) by DOP853, with a step that ends at each time."""
     from scipy.integrate import solve_ivp
 
     if times.ndim != 1 or not np.all((np.diff(times, prepend=0.0) >= 0.0) & np.isfinite(times)):

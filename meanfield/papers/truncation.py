@@ -1,23 +1,23 @@
-"""Attention as moments: what is lost when a measure is known by its moments up to a degree L.
+"""Attention as moments: error bounds if a measure is replaced by its moments up to a degree L.
 
-Attention needs of a measure only its moments against spherical harmonics, sum_j Y_lm(x_j): a map
-with one sum over tokens, which is what a Sumformer is. With N_l harmonics of degree l and the
-scaled kernel a(s) = e^{beta s - |beta|} the part of degrees above L is bounded by
+Attention depends on a measure only through its moments against spherical harmonics,
+sum_j Y_lm(x_j). A Sumformer is such a map with one sum over tokens. With N_l harmonics of degree l
+and the scaled kernel a(s) = e^{beta s - |beta|}, degrees above L contribute at most
 
     R_L = sum_{l > L} N_l |a_l|                                            of the kernel,
     V_L = |strength / beta| sum_{l > L} N_l |a_l| sqrt(l (l + d - 2) / (d - 1))   of the velocity,
 
-for every measure and everywhere: with Z_l the reproducing kernel of degree l, |Z_l| <= N_l and, by
-the Cauchy-Schwarz inequality, |t . grad Z_l| <= N_l sqrt(l (l + d - 2) / (d - 1)). The first is
-attained, where x = y (x = -y for beta < 0). On the circle the second is a telescope,
-V_L = e^{-beta} (I_L + I_{L+1}). With N and Z above and below the quotient of softmax,
+for every measure, at every x. With the reproducing kernel Z_l of degree l, |Z_l| <= N_l and, by
+the Cauchy-Schwarz inequality, |t . grad Z_l| <= N_l sqrt(l (l + d - 2) / (d - 1)). The first bound
+is attained at x = y (x = -y for beta < 0). On the circle the second sum telescopes to
+V_L = e^{-beta} (I_L + I_{L+1}). With numerator N and denominator Z of softmax,
 
     v - v_L = (N - N_L - v_L (Z - Z_L)) / Z    =>    |v - v_L| <= (V_L + |v_L| R_L) / (Z_L - R_L).
 
 A head with score S (beta included) and value V has, with z = S^T x, the kernel e^{<z, y>}. Its
-R_L(|z|) is a power series in |z| with positive coefficients: it is at most R_L(|S|_2). Moments up
-to degree L give e^{<z, y>} y up to degree L - 1 of the first factor. So outputs err by
-|V|_2 R_{L-1} at most, and Z by R_{L-1}.
+R_L(|z|) is a power series in |z| with positive coefficients, so at most R_L(|S|_2). Moments up to
+degree L give e^{<z, y>} y up to degree L - 1 of the first factor. So outputs err by at most
+|V|_2 R_{L-1}, and Z by R_{L-1}.
 
 Alberti, Dern, Thesing, Kutyniok, arXiv:2307.02301 (Sumformer).
 Choromanski et al., arXiv:2009.14794 (positive random features).
@@ -40,18 +40,18 @@ from meanfield.terms.attention import HeadMatrices
 from meanfield.terms.kernels.exponential import SMALLEST_BETA, log_shares
 from meanfield.terms.kernels.kernel import LARGEST_DEGREE
 
-# A bound that underflows is no 0.
+# A bound that underflows is replaced by this, as 0 would be wrong.
 _TINY = float(np.finfo(np.float64).tiny)
 
 
 class TruncatedHead(NamedTuple):
     """Truncation errors of one head.
 
-    - kernel_error: bound of what its weights and its Z lose, its largest weight being 1.
-    - output_error: bound of what sum a(s) V y loses of its tangent part, in the weights of `size`.
-    - size: |V|_2, of a kernel |strength|; without normalisation times e^{|S|_2 - s}, s the largest
+    - kernel_error: bound of the error of its weights and its Z; its largest weight is 1.
+    - output_error: bound of the error of the tangent part of sum a(s) V y, scaled as `size`.
+    - size: |V|_2, for a kernel |strength|; without normalisation times e^{|S|_2 - s}, s the largest
       |S|_2 of all heads.
-    - sharpness: |S|_2, of a kernel |beta|.
+    - sharpness: |S|_2, for a kernel |beta|.
     """
 
     kernel_error: float
@@ -65,13 +65,13 @@ class Truncation:
     """Certified errors of moments up to a degree, in the scaled time of this package.
 
     - degree: largest degree L of the moments.
-    - features: how many moments that are: C(L + d - 1, d - 1) + C(L + d - 2, d - 1), of the circle
-      2 L + 1, of the sphere (L + 1)^2.
-    - heads (tuple of TruncatedHead): of a kernel the one that it is.
+    - features: number of moments, C(L + d - 1, d - 1) + C(L + d - 2, d - 1): 2 L + 1 on the circle,
+      (L + 1)^2 on the sphere.
+    - heads (tuple of TruncatedHead): a kernel counts as one head.
     - normalized: whether weights are divided by Z.
-    - largest_speed: that of any measure, max |strength| e^{beta (cos phi - 1)} sin phi without
-      normalisation and |strength| with it; of heads a bound, the sum of |V|_2.
-    - rates (float, float) or None: rate at which tokens in one field separate, and Lipschitz
+    - largest_speed: largest speed in any measure: max |strength| e^{beta (cos phi - 1)} sin phi
+      without normalisation, |strength| with it; for heads a bound, the sum of their `size`.
+    - rates (float, float) or None: rate at which tokens in one mean field separate, and Lipschitz
       constant of velocities in the measure (times Z), see `flow_error`; None without a bound.
     """
 
@@ -84,12 +84,12 @@ class Truncation:
 
     @property
     def kernel_error(self) -> float:
-        """Bound R_L of what the weights lose, the largest weight being 1; of the worst head."""
+        """Bound R_L of the error of weights, with largest weight 1; the maximum over heads."""
         return max(head.kernel_error for head in self.heads)
 
     @property
     def velocity_error(self) -> float:
-        """Bound V_L of what velocities lose; under softmax before they are divided by Z."""
+        """Bound V_L of the error of velocities; under softmax before the division by Z."""
         return sum(head.output_error for head in self.heads)
 
     def softmax_error(
@@ -97,13 +97,11 @@ class Truncation:
     ) -> FloatArray:
         """Bound (V_L + |v_L| R_L) / (Z_L - R_L) of softmax velocities; infinite where Z_L <= R_L.
 
-        Bounds of several heads add up. The same holds with v and Z of all degrees in place of v_L
-        and Z_L.
+        Bounds of several heads add up. v and Z of all degrees may replace v_L and Z_L.
 
-        - partition (ndarray or float): Z_L, or what it is never below; the largest weight is 1. n
-          equal tokens with beta > 0 have Z >= 1/n at themselves. Default e^{-2 |S|_2}, the smallest
-          weight.
-        - output (ndarray or float): |v_L| for the strength 1: 1 is the largest.
+        - partition (ndarray or float): Z_L or a lower bound, with largest weight 1. n equal tokens
+          with beta > 0 have Z >= 1/n at tokens. Default e^{-2 |S|_2}, the smallest weight.
+        - output (ndarray or float): |v_L| at strength 1, which is at most 1.
         """
         if not self.normalized:
             raise ValueError("weights are not normalised: the bound is velocity_error.")
@@ -118,10 +116,10 @@ class Truncation:
     def flow_error(
         self, time: FloatArray | float, partition: FloatArray | float | None = None
     ) -> FloatArray:
-        """Bound eps (e^{C t} - 1) / C of the distance of tokens from where all degrees take them.
+        """Bound eps (e^{C t} - 1) / C of the error of tokens after a scaled time t.
 
-        C = p + q / z, where p and q are the `rates` and z is what Z is never below at the tokens
-        along their way; eps is `softmax_error` there. Without normalisation z = 1, eps = V_L, and
+        C = p + q / z with p, q = `rates`; z (`partition`) is a lower bound of Z at tokens up to the
+        time, and eps is `softmax_error` with z. Without normalisation z = 1, eps = V_L, and
         C = |strength| (M + 1), M = max -h' of h = e^{beta cos phi - |beta|} sin phi. ValueError for
         heads, diffusion, and where more than attention moves tokens.
         """
@@ -142,7 +140,7 @@ class Truncation:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             rate = parting + source / z
             grown = error * (np.expm1(rate * time) / rate)
-            # Where nothing is certified tokens still start in the same places.
+            # At time 0 there is no error, even where the bound is infinite.
             return np.where(time == 0.0, 0.0, np.where(np.isnan(grown), np.inf, grown))
 
 
@@ -158,21 +156,21 @@ def truncation(
         A built-in kernel, or heads with matrices, on the circle or a sphere of any dimension; its
         initial measure is not used.
     degree : int, optional
-        Largest degree of the moments; default that of `error`, or what the package takes itself,
-        the largest that carries the kernel.
+        Largest degree of the moments; by default the degree for `error`, or the largest degree of
+        the kernel that the package uses.
     error : float, optional
-        Asks for the least degree with this `kernel_error`, a share of the largest weight.
+        Chooses the least degree with at most this `kernel_error`, relative to the largest weight.
 
     Returns
     -------
     Truncation
-        Sums of positive terms, to a few roundings of what they are.
+        Bounds are sums of positive terms, accurate to a few eps.
 
     Raises
     ------
     ValueError
         If both are given, the error is not positive or the degree below 0. If tokens live in R^d,
-        or weights are balanced (Sinkhorn). If the kernel is a user's own, whose tail has no bound.
+        or weights are doubly stochastic. If the kernel is a user's own, whose tail has no bound.
 
     Examples
     --------
@@ -205,7 +203,7 @@ def truncation(
         size *= 1.0 if normalized else math.exp(sharpness - sharpest)
         kernel, velocity = _tails(dimension, sharpness, degree if alone else degree - 1)
         lost.append(TruncatedHead(kernel, size * (velocity if alone else kernel), size, sharpness))
-    # What turns tokens, fixed fields and noise have rates of their own.
+    # Frequencies, fixed fields and noise would add to the rates.
     plain = alone and problem.is_isotropic and problem.layers is None
     rates = _rates(problem) if plain and problem.zonal.diffusivity == 0 else None
     speed = sum(head.size for head in lost)
@@ -220,8 +218,8 @@ def trigonometric_variance(beta: float, s: FloatArray | float, frequencies: int)
     """Variance of a(s) from random frequencies, (1 - e^{-2 beta (1 - s)})^2 / (2 D), beta > 0.
 
     The estimate of e^{beta <x, y> - beta} is the mean of cos(sqrt(beta) <omega, x - y>) over D
-    vectors omega of independent standard normals, which takes 2 D features. It is unbiased, and in
-    every dimension errs by at most (2 D)^{-1/2} in root mean square.
+    standard normal vectors omega, with 2 D features. It is unbiased. In every dimension its root
+    mean square error is at most (2 D)^{-1/2}.
     """
     _check_random(beta, frequencies)
     return np.asarray(np.expm1(-2.0 * beta * (1.0 - np.asarray(s))) ** 2 / (2.0 * frequencies))
@@ -231,9 +229,9 @@ def trigonometric_variance(beta: float, s: FloatArray | float, frequencies: int)
 def positive_variance(beta: float, s: FloatArray | float, frequencies: int) -> FloatArray:
     """Variance of a(s) from positive features, a(s)^2 (e^{2 beta (1 + s)} - 1) / D, beta > 0.
 
-    The estimate of e^{beta <x, y> - beta} is e^{-beta} times the mean of f(x) f(y) over D vectors
-    omega. Here f(x) = e^{sqrt(beta) <omega, x> - beta / 2}, which takes D features. It is positive,
-    and accurate where the kernel is small; where it is large the variance grows like e^{4 beta}.
+    The estimate of e^{beta <x, y> - beta} is e^{-beta} times the mean of f(x) f(y) over D standard
+    normal vectors omega, f(x) = e^{sqrt(beta) <omega, x> - beta / 2}, with D features. It is
+    positive. It is accurate where the kernel is small; at s = 1 the variance grows like e^{4 beta}.
     Choromanski et al., arXiv:2009.14794, Lemma 2.
     """
     _check_random(beta, frequencies)
@@ -250,7 +248,7 @@ def _check_random(beta: float, frequencies: int) -> None:
 
 
 def _heads(problem: Problem) -> tuple[HeadMatrices, ...]:
-    """Heads with a bound."""
+    """Heads of a problem; ValueError if there is no bound."""
     problem.check_one_stage()
     if not problem.manifold.is_sphere:
         raise ValueError(
@@ -272,7 +270,7 @@ def _heads(problem: Problem) -> tuple[HeadMatrices, ...]:
 
 
 def _sharpness(head: HeadMatrices) -> float:
-    # Multiples of the identity need no norm, which would round.
+    # For multiples of the identity this is exact; a norm would round.
     return abs(head.multiples[0]) if head.multiples else head.sharpness
 
 
@@ -308,11 +306,11 @@ def _least_degree(dimension: int, beta: float, error: float) -> int:
 
 
 def _rates(problem: Problem) -> tuple[float, float] | None:
-    """Largest rate at which test particles part, and Lipschitz constant in the measure times Z.
+    """Largest rate at which test particles separate, and Lipschitz constant in the measure times Z.
 
-    Without normalisation these are M- (M+ if tokens repel) and 1. Across the great circle of the
-    two a test particle parts at -a(s) s at most, which is below M-. The derivative of a(s) P_x y by
-    y is h' along it and a(s) across it.
+    Without normalisation these are M- (M+ if tokens repel) and 1, times |strength|. Across the
+    great circle of x and y the rate is at most -a(s) s, below M-. The derivative of a(s) P_x y by y
+    is h' along the great circle and a(s) across it.
     """
     zonal = problem.zonal
     beta, strength = zonal.kernel.log_slope, abs(zonal.strength)
@@ -327,7 +325,7 @@ def _rates(problem: Problem) -> tuple[float, float] | None:
 
 
 def _largest_speed(beta: float) -> float:
-    """Largest e^{beta (cos phi - 1)} sin phi, where beta sin^2 phi = cos phi."""
+    """Largest e^{beta (cos phi - 1)} sin phi; there beta sin^2 phi = cos phi."""
     root = math.hypot(1.0, 2.0 * beta)
     away = (1.0 + 1.0 / (root + 2.0 * beta)) / (1.0 + root)
     return math.exp(-beta * away) * math.sqrt(away * (2.0 - away))

@@ -1,31 +1,30 @@
-"""Times of two clusters: from one angle to another alone, and until the first pair of many meets.
+"""Time that two clusters take from one angle to another, and until the first pair of many meets.
 
 Masses m_1, m_2 at the angle phi move along their great circle. Let tau = ln tan(phi / 2),
-m_1 + m_2 = M, P = m_1 m_2, Q = m_1^2 + m_2^2 and b = a(cos phi) / a(1). Then
+M = m_1 + m_2, P = m_1 m_2, Q = m_1^2 + m_2^2 and b = a(cos phi) / a(1). Then
 
     dt = -d tau / strength * { 1 / (M a)                                              (USA)
                              { 1/2 + (P / Q) / b + (Q^2 - 4 P^2) / (2 Q (Q + 2 P b))   (SA).
 
 (SA by partial fractions; its third term vanishes for equal masses.) For the exponential kernel the
-integral of 1 / a = e^{2 beta sin^2(phi / 2)} is the sum of exponential integrals
+integral of 1 / a = e^{2 beta sin^2(phi / 2)} is the difference between the two ends of
 
-    1/2 [Ei(beta (1 - u)) + e^{2 beta} E1(beta (1 + u))],    u = cos phi,
+    1/2 [Ei(beta (1 - u)) + e^{2 beta} E1(beta (1 + u))],    u = cos phi.
 
-at the two ends. Their difference would lose its digits where the ends are near, and the last term
-has no such form. All terms are positive, and analytic in tau with no singularity nearer than about
-pi / 4 (for beta < 0 pi / (2 ln(Q / 2 P)) if that is less). Gauss-Legendre panels keep every digit,
-e^{largest exponent} taken out.
+It would cancel for near ends, and the last term has no such form. All terms are positive, and
+analytic in tau with no singularity nearer than about pi / 4 (for beta < 0 also
+pi / (2 ln(Q / 2 P))). So Gauss-Legendre panels, with e^{largest exponent} factored out, are
+accurate to rounding.
 
-Among many, alone a pair takes the time of `two_cluster_time`. Where one angle phi is clearly the
-smallest and the next is psi, all others change that by a share delta of about e^{-beta (cos phi -
-cos psi)}: they pull, and hardly move in the meantime. So the leading pairs move in the field of all
-others where these are now. The angle between the two is the clock,
+Among many clusters, let phi be the smallest angle and psi the next. The others change the time of
+the pair alone by a share delta of about e^{-beta (cos phi - cos psi)}: they attract the pair, and
+hardly move meanwhile. So the leading pairs move in the mean field of the others, which stay fixed.
+The independent variable is the angle of the pair,
 
-    dt / dphi = 1 / phi',    dx_i / dphi = v_i / phi',    dx_j / dphi = v_j / phi',
+    dt / dphi = 1 / phi',    dx_i / dphi = v_i / phi',    dx_j / dphi = v_j / phi'.
 
-which leaves errors of the order delta^2: that the others move by a share delta of what the pair
-does, and are pulled themselves. Where several angles are equal delta is no small number; the exact
-answer is a run of atoms.
+The error is of order delta^2, as the others move by a share delta of the pair's distance. If
+several angles are equal, delta is not small, and a run of atoms gives the exact answer.
 """
 
 from __future__ import annotations
@@ -47,17 +46,18 @@ from meanfield.spectrum.cluster_rates import check_clusters, check_no_diffusion
 from meanfield.spectrum.pair_attention import attention_and_slope
 
 _ORDER = 16
-# Panels over which an exponential falls by e^-4 and no singularity is near: error below rounding.
+# In a panel the exponential falls by at most e^-4 and no singularity is near, so the error is below
+# rounding. Values below e^-80 do not matter.
 _LONGEST_PANEL = 0.5
 _FALL = 4.0
 _FORGOTTEN = 80.0
-# Panels are halved until that changes the result by no more than this: halving divides the error by
-# about 2^32, so that of the last result is rounding.
+# Panels are halved until the result changes by at most this share. Halving divides the error by
+# about 2^32, so the error of the last result is rounding.
 _CONVERGED = 1e-10
 _HALVINGS = 12
 
 Exponents = Callable[[FloatArray], FloatArray]
-"""-ln of 1 / a or 1 / b, from its largest value, at a distance in tau from where that is."""
+"""ln(largest / value) of 1 / a or 1 / b, as a function of the distance in tau from the largest."""
 
 
 @checked
@@ -71,26 +71,25 @@ def two_cluster_time(
     problem : Problem
         On a manifold of any dimension, without diffusion; its initial measure is not used.
     angle, until : float
-        Geodesic angles between the clusters, radians, 0 to pi. Clusters that attract come closer,
-        until <= angle, and those that repel go apart.
+        Geodesic angles between the clusters, radians, 0 to pi. until <= angle if clusters attract,
+        until >= angle if they repel.
     masses : (float, float)
-        Not negative, with a sum above 0 and at most 1. Under USA only the sum matters, and
-        divides the time; under SA only the ratio.
+        Not negative, with a sum above 0 and at most 1. Under USA the time is inversely proportional
+        to the sum; under SA it depends on the ratio only.
 
     Returns
     -------
     float
-        Relative error a few eps times the larger of 1 and ln(time), as a relative error eps of
-        beta causes it; 1e-12 for smooth kernels given by a function. 0 if the angles are the same.
-        Infinite if the clusters never get there (the limits 0 and pi, or kernels that change sign
-        on the way) and beyond 1e308.
+        Relative error a few eps times max(1, ln(time)), as a relative error eps of beta causes;
+        1e-12 for smooth kernels given by a function. 0 if the angles are equal. Infinite if the
+        clusters never reach `until` (0, pi, or kernels that change sign) and beyond 1e308.
 
     Raises
     ------
     ValueError
-        If an angle is not between 0 and pi, or the flow leads from angle away from `until`. If a
-        mass is negative, or their sum exceeds 1. If there is diffusion, or a user's kernel is too
-        rough to integrate.
+        If an angle is not between 0 and pi, or the flow moves away from `until`. If a mass is
+        negative, or their sum exceeds 1. If there is diffusion, or a user's kernel is too rough to
+        integrate.
 
     Examples
     --------
@@ -127,7 +126,7 @@ def two_cluster_time(
 
 
 def attraction(problem: Problem, angle: float) -> float:
-    """Positive if two clusters at this angle come closer, negative if they go apart."""
+    """A number that is positive if two clusters at this angle attract, negative if they repel."""
     kernel, strength = problem.zonal.kernel, problem.zonal.strength
     # Kernels in closed form are positive even where they underflow.
     if kernel.log_slope is not None:
@@ -138,14 +137,14 @@ def attraction(problem: Problem, angle: float) -> float:
 def _inverse_attention(
     problem: Problem, far: float, near: float, length: float
 ) -> tuple[float, Exponents, FloatArray]:
-    """Largest ln(1 / a) (USA) or ln(1 / b) (SA), how it falls from there, and first panels."""
+    """Largest ln(1 / a) (USA) or ln(1 / b) (SA), `Exponents` relative to it, and first panels."""
     kernel, normalized = problem.zonal.kernel, problem.zonal.normalized
     count = math.ceil(length / _LONGEST_PANEL)
     even = np.linspace(0.0, length, count + 1)
     if kernel.log_slope is None:
         start = math.log(math.tan(0.5 * far))
         ends = kernel.attention(np.cos(np.array([far, 0.0])))
-        # Under a normalised flow attention is positive; else it may repel, but on all of the way.
+        # Under softmax attention is positive. Without it, its sign must not change on the way.
         unit = float(ends[1]) if normalized else math.copysign(1.0, float(ends[0]))
 
         def exponents(distance: FloatArray) -> FloatArray:
@@ -190,7 +189,7 @@ def _time(
     d = exponents(edges[:-1, None] + 0.5 * widths[:, None] * (1.0 + nodes))  # (panels, nodes)
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         inverse = float(widths @ (np.exp(-d) @ weights))
-        # In two factors: the product may be a number where e^peak is none.
+        # In two factors: e^peak may overflow although the product does not.
         half = float(np.exp(0.5 * peak))
         total = sum(masses)
         if not problem.zonal.normalized:
@@ -219,7 +218,7 @@ def _converged(integral: Callable[[FloatArray], float], edges: FloatArray) -> fl
 
 
 def _log_ratio_of_tangents(far: float, near: float) -> float:
-    """Ln [tan(far / 2) / tan(near / 2)], exact to rounding where the two are near each other."""
+    """Ln [tan(far / 2) / tan(near / 2)], accurate also for near angles."""
     excess = math.sin(0.5 * (far - near)) / (math.cos(0.5 * far) * math.sin(0.5 * near))
     if excess < 1.0:
         return math.log1p(excess)
@@ -233,22 +232,24 @@ def check_masses(masses: tuple[float, float]) -> None:
         raise ValueError(f"masses must be two, not negative, with a sum up to 1, got {masses}.")
 
 
-# Pairs, the fastest alone, that move together with the others; slower ones come late.
+# Only this many pairs with the shortest times alone move in the mean field of the others, and only
+# if their time is at most this multiple of the shortest.
 _LEADING = 4
 _RIVAL = 30.0
-# Share of a pair's own pull below which the others part it.
+# The others separate a pair if it approaches more slowly than this share of its own attraction.
 _PARTED = 0.05
-# Far below what is left out.
+# Far below the error of fixing the others.
 _TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
 class MergeEstimate:
-    """Which two clusters meet first, and when, in the field of the others; scaled time.
+    """Which two clusters meet first, and when, in the mean field of the others.
 
-    - pair, runner_up (int, int) or None: indices in the measure, smaller first; None if none meets.
-    - time, runner_up_time: when they will have met; infinite if no pair does. If the second is not
-      several times the first, do not trust the order.
+    - pair, runner_up (int, int) or None: indices in the measure, smaller first; None if no pair
+      meets.
+    - time, runner_up_time: scaled times of meeting; infinite if no pair meets. The order is not
+      reliable unless the second is several times the first.
     """
 
     pair: tuple[int, int] | None
@@ -271,11 +272,11 @@ class MergeEstimate:
 def next_merge_estimate(
     problem: Problem, measure: Measure, gap: float | None = None
 ) -> MergeEstimate:
-    """Estimate of which two clusters meet first, and when, in the field of the others as it is now.
+    """Estimate of which two clusters meet first, and when, with the others fixed.
 
-    The fastest pairs move among all others where these are, and those that they would part are
-    left out; where they would part all, as in a polygon, each pair has its time alone. Two clusters
-    have the exact `two_cluster_time`.
+    The fastest pairs move in the mean field of the others at their present positions. Pairs that
+    the others separate are left out; if all are separated, as in a polygon, each pair has its time
+    alone. Two clusters have the exact `two_cluster_time`.
 
     Parameters
     ----------
@@ -285,18 +286,18 @@ def next_merge_estimate(
         The clusters, two or more. On the circle neighbours are compared, on the sphere all
         n (n - 1) / 2 pairs.
     gap : float, optional
-        Geodesic angle at which clusters have met. Default: 0.25 / sqrt(|beta|), by which clusters
-        are counted.
+        Geodesic angle at which clusters have met. Default: 0.25 / sqrt(|beta|), as for counts of
+        clusters.
 
     Returns
     -------
     MergeEstimate
-        Times are infinite beyond 1e308, for pairs that go apart, and for pairs without mass.
+        Times are infinite beyond 1e308, for pairs that repel, and for pairs without mass.
 
     Raises
     ------
     TypeError
-        If measure is no Measure.
+        If measure is not a Measure.
     ValueError
         If there are fewer than two clusters, they live on another manifold, the gap is not
         between 0 and pi, or there is diffusion.
@@ -323,14 +324,14 @@ def next_merge_estimate(
         elif mass[i] + mass[j] > 0 and attraction(problem, angle) > 0:
             time = two_cluster_time(problem, angle, met, (float(mass[i]), float(mass[j])))
             candidates.append((time, angle, (i, j)))
-    # Among pairs that have met already the nearer one comes first.
+    # Among pairs that have already met the nearer one comes first.
     alone = sorted(entry for entry in candidates if np.isfinite(entry[0]))
     late = _RIVAL * alone[0][0] if alone else np.inf
     among = [
         (_among_others(problem, measure, entry, met) if entry[0] <= late else entry[0], *entry[1:])
         for entry in alone[:_LEADING]
     ]
-    # In a balance all of them are parted.
+    # In a balance the others separate all pairs.
     ranked = sorted(entry for entry in among if np.isfinite(entry[0])) or alone
     first, second = [*ranked, None, None][:2]
     return MergeEstimate(
@@ -344,7 +345,7 @@ def next_merge_estimate(
 def _among_others(
     problem: Problem, measure: Measure, entry: tuple[float, float, tuple[int, int]], met: float
 ) -> float:
-    """Time of a pair in the field of the others where they are; infinite if they would part it."""
+    """Time of a pair in the mean field of the fixed others; infinite if they separate it."""
     from scipy.integrate import solve_ivp
 
     alone, angle, pair = entry
@@ -356,20 +357,20 @@ def _among_others(
         points = np.stack([np.cos(points), np.sin(points)], axis=1)
     d = points.shape[1]
     fixed, unit = points[others], problem.zonal.strength * alone
-    # Each of the two among: itself, its partner, the others.
+    # Masses for each of the two, in the order: itself, its partner, the others.
     masses = [measure.mass[[*order, *others]] for order in (pair, pair[::-1])]
 
     def velocity(phi: float, state: FloatArray) -> tuple[float, float, FloatArray]:
-        """Speed of approach, what the two do to each other of it, velocities; unit 1 / alone."""
+        """Speed of approach, its part due to the pair itself, and velocities; unit 1 / alone."""
         two = state[: 2 * d].reshape(2, d)
-        # A step that is tried may lead far off.
+        # A trial step may leave the sphere.
         two = two / np.linalg.norm(two, axis=1, keepdims=True)
         moved, own = np.zeros((2, d)), 0.0
         for i in (0, 1):
             x, y = two[i], two[1 - i]
             angles = np.concatenate([[0.0, phi], _angles(x, fixed)])[None]
             attention = unit * attention_and_slope(problem, masses[i], angles)[0][0]
-            # P_x (y - x), which is small where it is.
+            # P_x (y - x) in place of P_x y, without cancellation for near y.
             toward = np.concatenate([[y], fixed]) - x
             toward -= (toward @ x)[:, None] * x
             moved[i] = attention[1:] @ toward
@@ -380,7 +381,7 @@ def _among_others(
 
     def speed(phi: float, state: FloatArray) -> FloatArray:
         approach, own, moved = velocity(phi, state)
-        # Smaller ones end the integration.
+        # At smaller speeds the event ends the integration.
         return np.asarray(-np.append(moved.ravel(), 1.0) / max(approach, 0.5 * _PARTED * own))
 
     def approaching(phi: float, state: FloatArray) -> float:
@@ -404,7 +405,7 @@ def _among_others(
 
 
 def _angles(x: FloatArray, points: FloatArray) -> FloatArray:
-    """Geodesic angles from one unit vector to others, without loss where they are small."""
+    """Geodesic angles from one unit vector to others, accurate also for small angles."""
     return np.asarray(
         2.0 * np.arctan2(np.linalg.norm(x - points, axis=1), np.linalg.norm(x + points, axis=1))
     )
@@ -419,5 +420,5 @@ def _candidates(measure: Measure) -> list[tuple[int, int]]:
     order = np.argsort(angles, kind="stable")
     ends = np.sort(np.stack([order, np.roll(order, -1)], axis=1), axis=1)
     gaps = np.diff(angles[order], append=angles[order[0]] + 2.0 * np.pi)
-    # Neighbours by more than half the circle have all the others on their short side.
+    # Neighbours more than half the circle apart have all the others on their short side.
     return [(int(i), int(j)) for i, j in ends[gaps <= np.pi]]
