@@ -1,4 +1,4 @@
-"""Finitely many tokens: a run linearised, forwards, backwards, and to second order."""
+"""Finitely many tokens: the flow of a run linearised, forwards, backwards, and to second order."""
 
 from meanfield.names import lazy_package
 

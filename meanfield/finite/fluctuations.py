@@ -1,4 +1,4 @@
-"""`mf.fluctuations`: how far N tokens are from a run, with which covariance and which shift.
+"""`mf.fluctuations`: covariance and mean shift of N tokens about a density run.
 
 N tokens are drawn from mu_0. In real coordinates x of the moments (`bases.coordinates`),
 
@@ -6,9 +6,8 @@ N tokens are drawn from mu_0. In real coordinates x of the moments (`bases.coord
     lim N (E x - limit) = eta,    eta' = A eta + (1/2) F''[C],    eta(0) = 0
 
 with A = F'(f_t), Q_ij = 2 diffusivity int <grad Y_i, grad Y_j> dmu_t, and F''[C] the second
-derivative contracted with C. Without noise all randomness is in the start, and the empirical
-measure solves the equation of the limit itself. Density, C and eta are one system, stepped by
-DOP853.
+derivative contracted with C. Without noise only the start is random, and the empirical measure
+solves the limit equation itself. DOP853 steps density, C and eta as one system.
 
 Braun, Hepp, The Vlasov dynamics and its fluctuations in the 1/N limit of interacting classical
 particles, Comm. Math. Phys. 56 (1977), 101-113.
@@ -50,12 +49,12 @@ class Moments:
 
 
 def covariance_bytes(size: int) -> int:
-    """Memory of stepping C and eta of so many real coordinates: DOP853 has 16 states."""
+    """Bytes that DOP853, with its 16 states, needs for C and eta of `size` real coordinates."""
     return 8 * 16 * size * (size + 2)
 
 
 def moments_along(path: Path, tolerance: float) -> Iterator[Moments]:
-    """Moments at the saved times of a path; the tolerance may be what truncation leaves out."""
+    """Moments at the saved times of a path; a tolerance as large as the tail suffices."""
     system = _System(path)
     times = [0.0, *(step.end for step in path.steps)]
     state, now, step = system.initial, 0.0, None
@@ -75,7 +74,7 @@ def moments_along(path: Path, tolerance: float) -> Iterator[Moments]:
 
 
 def _ends(path: Path, wanted: Sequence[float]) -> Iterator[tuple[float, int, float]]:
-    """Times to meet, with the interval before and the longest step of the path on the way."""
+    """Times to meet, each with the interval before it and the path's longest step there."""
     longest, steps = 0.0, path.steps
     for n, step in enumerate(steps):
         longest = max(longest, step.length)
@@ -86,7 +85,7 @@ def _ends(path: Path, wanted: Sequence[float]) -> Iterator[tuple[float, int, flo
 
 
 class _System:
-    """Density, covariance and shift as one state of real numbers."""
+    """System of density, covariance and shift as one real state vector."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._of = path, path.coordinates
@@ -94,7 +93,7 @@ class _System:
 
     @property
     def initial(self) -> FloatArray:
-        """State at time 0: tokens are independent."""
+        """State at time 0, of independent tokens."""
         density = self._path.states[0]
         grid, of = self._path.grid, self._of
         products = grid.to_modal(grid.to_nodal(self._units) * grid.to_nodal(density))
@@ -109,12 +108,11 @@ class _System:
         return density, state[size:-size].reshape(size, size), state[-size:]
 
     def moments(self, time: float, state: FloatArray) -> Moments:
-        """Moments in a state."""
         density, covariance, shift = self._parts(state)
         return Moments(time, density, covariance.copy(), shift.copy())
 
     def of(self, interval: int):  # type: ignore[no-untyped-def]
-        """Right-hand side of an interval."""
+        """Right-hand side in an interval."""
         path, of = self._path, self._of
 
         def rhs(time: float, state: FloatArray) -> FloatArray:
@@ -134,23 +132,23 @@ class _System:
         return rhs
 
     def _second(self, flow: LinearisedFlow, rows: ModalArray) -> ModalArray:
-        """Half of F'' contracted with C; rows of the mean field's degrees are enough."""
+        """(1/2) F''[C]; only rows of the mean field's degrees enter."""
         low_degrees = self._of.vector_degrees <= flow.interaction.degree
         return flow.second(rows[low_degrees], self._units[low_degrees])
 
 
-# Largest degrees of a covariance, by the dimension, unless said otherwise: on one core a step of
-# 192 takes half a second, one of 24 on the sphere six, and both grow like the fifth power or so.
+# Default of the largest degree of a covariance, by the dimension: on one core a step of 192 takes
+# half a second, one of 24 on the sphere six, and both grow like the fifth power or so.
 _LARGEST = {1: 192, 2: 36}
-# What a tail of influence functions may be beyond that of a density. It enters covariances squared,
-# and shifts times what a covariance has at the last degrees: tails of 1e-5 at degree 72 were
-# measured to cost 1e-9 of a shift and 3e-11 of a covariance, beside degree 192.
+# Largest tail of influence functions in units of the density's. It enters covariances squared, and
+# shifts times the covariance at the last degrees: tails of 1e-5 at degree 72 were measured to cost
+# 1e-9 of a shift and 3e-11 of a covariance, compared with degree 192.
 _TAIL = 1e3
-# What two ways to the same covariance may differ by, as a share.
+# Largest relative difference of the covariances by forward and backward sweeps.
 _AGREED = 1e-4
 
 Follow = Callable[[Iterable[Moments], int], Iterable[Moments]]
-"""Passes moments at saved times through, counts them, and shows how far it is."""
+"""Passes the moments of (stream, number of saved times) through and shows progress."""
 
 
 @checked
@@ -167,10 +165,10 @@ def fluctuations(
     unresolved: Literal["raise", "nan"] = "raise",
     progress: bool | None = None,
 ) -> Fluctuations:
-    """How far N tokens, drawn from the initial law, are from the limit: covariance and mean shift.
+    """Covariance and mean shift of N tokens, drawn from the initial law, about the limit.
 
-    To first order in 1/N, for every run of a density, through onset too as long as N is large
-    beside the covariance. Any heads and fixed fields, diffusion and stages.
+    They are of first order in 1/N, along every density run, and through onset if N is large beside
+    the covariance. Any heads, fixed fields, diffusion and stages may act.
 
     Parameters
     ----------
@@ -181,20 +179,20 @@ def fluctuations(
     tokens : int, optional
         N, for figures and tables.
     save : int or sequence of float
-        How many times, or the times themselves.
+        Number of saved times, or the times themselves.
     degree : int
         Largest degree of the moments.
     unit : str
-        Of times, "scaled", "paper" or "growth".
+        Unit of times: "scaled", "paper" or "growth".
     max_degree : int, optional
-        Largest degree of the density and its perturbations, which rises as needed; default: 192 on
-        the circle, 36 on the sphere, or the degree of the kernel. The covariance has as many rows
-        as there are real moments up to there.
+        Largest degree of the density and its perturbations, which rises as needed. Default: 192 on
+        the circle, 36 on the sphere, at least `degree` and the degrees of kernel and law. The
+        covariance has a row for each real moment up to there.
     tolerance : float
-        Of steps, and of what truncation may leave out.
+        Tolerance of steps and of truncation.
     unresolved : str
-        "raise" an error if the last time is not resolved, as where clusters form; or let rows be
-        "nan" from the first time on that is not, and say in `note` why.
+        If a time is not resolved, as where clusters form: "raise" an error, or set the rows from
+        there on to "nan", with the reason in `note`.
     progress : bool, optional
         Show a bar of the saved times; by default in notebooks.
 
@@ -203,14 +201,14 @@ def fluctuations(
     TypeError
         If the initial law gives points.
     ValueError
-        If the flow has no linearisation here, see `mf.influence`, or the covariance would not fit
+        If the flow has no linearisation here, see `mf.influence`, or the covariance does not fit
         in memory.
     SimulationError
-        If the run, or its influence functions, are not resolved up to the end.
+        If the run or its influence functions are not resolved up to the end.
 
     Examples
     --------
-    About uniform every mode grows, and fluctuates, at its own rate:
+    About uniform each mode and its fluctuations grow at the rate of the mode:
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA)
@@ -236,7 +234,7 @@ def fluctuations(
 
 
 def with_bar(stream: Iterable[Moments], count: int) -> Iterator[Moments]:
-    """Moments as they pass, with a bar of the saved times."""
+    """Pass moments through, with a bar of the saved times."""
     return followed(stream, count, "fluctuations")
 
 
@@ -322,7 +320,7 @@ def settings_of(
     unit: str = "scaled",
     tolerance: float = 1e-10,
 ) -> Settings:
-    """How a run is linearised for the moments up to a degree."""
+    """Settings that linearise a run for moments up to a degree."""
     settings = Settings(problem, times, None, tolerance, observed_degree=options.degree, unit=unit)
     dimension, limit = problem.manifold.dimension, options.max_degree
     usual = max(_LARGEST[dimension], settings.least)
@@ -332,7 +330,7 @@ def settings_of(
 
 
 def check_memory(size: int) -> None:
-    """Refuse a covariance of so many real coordinates that does not fit in memory."""
+    """Refuse a covariance of `size` real coordinates that does not fit in memory."""
     needed, there = covariance_bytes(size), available_memory()
     if needed > there:
         raise ValueError(
@@ -342,7 +340,7 @@ def check_memory(size: int) -> None:
 
 
 def _rows(parts: Sequence[ModalArray], count: int, some: ModalArray) -> ModalArray:
-    """So many rows such as `some`: those that are known, then NaN."""
+    """`count` rows of the shape of `some`: `parts`, then NaN."""
     rows = np.full((count, *some.shape), np.nan, some.dtype)
     if parts:
         rows[: len(parts)] = parts
@@ -350,6 +348,6 @@ def _rows(parts: Sequence[ModalArray], count: int, some: ModalArray) -> ModalArr
 
 
 def _indices(all_of: Coordinates, some: Coordinates) -> IntArray:
-    """Where coordinates up to one degree are among those up to a larger one."""
+    """Indices of the coordinates up to one degree among those up to a larger one."""
     largest = int(some.degrees.max())
     return np.flatnonzero(all_of.vector_degrees <= largest)

@@ -1,14 +1,14 @@
-"""Derivatives of what a run ends with, with respect to parameters, by one backward sweep.
+"""Derivatives of an observable at the end of a run with respect to parameters, by one sweep.
 
-For J at the end, a density run f' = F(f; p) from f_0(p), and its backward sweep psi,
+For an observable J, a density run f' = F(f; p) from f_0(p), and its backward sweep psi,
 
     dJ/dp_i = d_i J + int psi_0 d_i f_0 + sum over stages of steps of int w d_i F(f)
 
-with w the field by which the stage counts (`path.adjoint`): the exact derivative of what the steps
-compute, their number and shares held fixed. F enters by its numbers (`fields.parameters`) and by
-the lengths of stages, and int w F is differentiated with respect to all of them during the sweep.
-What they owe to p are differences of order six, taken once, without a run: the sweep costs the same
-whatever the number of parameters.
+with the field w of each stage (`path.adjoint`). This is the exact derivative of the computed run,
+with the number and shares of its steps fixed. F depends on the numbers of `fields.parameters` and
+on the lengths of the problem's stages. The sweep differentiates int w F with respect to all of
+them. Their derivatives with respect to p are differences of order six, taken once, without a run.
+So the cost of the sweep does not depend on the number of parameters.
 
 Sanz-Serna, Symplectic Runge-Kutta schemes for adjoint equations, SIAM Review 58 (2016), 3-33.
 """
@@ -33,7 +33,7 @@ from meanfield.finite.path import Path, Settings, Step, check_linearised, densit
 from meanfield.problem import Problem
 from meanfield.spectrum.time_units import time_unit
 
-# Step of differences: their error is h^6 / 140 and rounding / h.
+# Relative step h of differences: their error is h^6 / 140 and rounding / h.
 _STEP = 4e-3
 _LEAST_SHARE = 1e-2
 
@@ -42,9 +42,10 @@ _LEAST_SHARE = 1e-2
 class Gradient:
     """An observable J at the end of a run, and its derivatives dJ/dp_i (n,) at the parameters p.
 
-    - degree: of the density and the backward sweep; steps: of the run, twelve stages each.
-    - memory: bytes of the states that were kept, of at most 512 steps and of one stretch between.
-    - tail: what truncation leaves out of the sweep, as a share.
+    - degree: degree of the density and the backward sweep.
+    - steps: number of steps of the run, of twelve stages each.
+    - memory: bytes of the kept states, at most 512, and of the states between two of them.
+    - tail: largest coefficient of the sweep near the last degree, as a share of the largest.
     """
 
     parameters: FloatArray
@@ -71,15 +72,14 @@ def gradient(
     """Derivatives of an observable at the end of a run, by one backward sweep.
 
     Everything may depend on p: kernels, heads, strengths, fixed fields, diffusivities, stages and
-    their ends, the initial density. The run is that of a density with fixed steps, which differs
-    from one of `mf.simulate` by the order of the tolerance. With respect to the initial density
-    alone, `mf.influence(...).coefficients` has the derivative in every direction at once.
+    their ends, the initial density. The run is that of a density at a fixed degree; it differs from
+    `mf.simulate` by the order of the tolerance.
 
     Parameters
     ----------
     problem_of : callable (parameters) -> Problem
-        A problem of densities on the circle or the sphere, smooth in p. The manifold, and the
-        numbers of stages and heads, are the same for all p.
+        A problem of densities on the circle or the sphere, smooth in p. The manifold, the
+        normalization, and the numbers of stages and heads are the same for all p.
     parameters : array_like, shape (n,)
         p.
     observable : str or callable (moments) -> float
@@ -87,30 +87,30 @@ def gradient(
     until : float
         End time, the same for all p.
     unit : str
-        Of `until` and the ends of stages: "scaled", "paper" or "growth". What is held fixed is the
-        number in this unit: without normalisation derivatives with respect to beta at a fixed time
-        of papers, "paper", are others than at a fixed scaled time.
+        Unit of `until` and the ends of stages: "scaled", "paper" or "growth". These numbers are
+        fixed. So without softmax, derivatives with respect to beta at a fixed "paper" time differ
+        from those at a fixed scaled time.
     degree : int, optional
-        Of the density and the sweep; by default it rises until both are resolved.
+        Degree of the density and the sweep; by default it rises until both are resolved.
     tolerance : float
-        Of steps, and of what truncation may leave out.
+        Tolerance of steps and of truncation.
     step : float or array, optional
-        Of differences in p, problems are made up to three of them away; by default 4e-3 of each
+        Step of differences in p, which take three steps to either side. Default: 4e-3 of each
         parameter, at least 4e-5 and at most 4e-3, and 4e-3 where it is 0.
 
     Raises
     ------
     TypeError
-        If problem_of gives no Problem, or the initial law points.
+        If problem_of returns no Problem, or the initial law gives points.
     ValueError
-        If a parameter or the observable is not finite. If problems differ in their manifold,
-        stages or heads, or one cannot be made. If the flow has no linearisation (`mf.influence`).
+        If a parameter or the observable is not finite. If the problems differ as above, have a kink
+        within the steps, or one cannot be made. If the flow has no linearisation (`mf.influence`).
     SimulationError
         If the largest degree does not resolve the run or the sweep up to the end.
 
     See Also
     --------
-    influence : what every direction of the initial density does.
+    influence : its `coefficients` are the derivative with respect to the initial density.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def _steps(at: FloatArray, sizes: npt.ArrayLike | None) -> FloatArray:
 
 
 class _Neighbours:
-    """Problems about p, each built once, and differences of their numbers."""
+    """Problems at p and at steps away from it, each built once, for differences."""
 
     def __init__(
         self, problem_of: Callable[[FloatArray], Problem], at: FloatArray, steps: FloatArray
@@ -189,7 +189,6 @@ class _Neighbours:
 
     @property
     def all(self) -> list[Problem]:
-        """Every problem."""
         return [self.problem, *(each for about in self._about for _, each in about)]
 
     def slopes(self, number: Callable[[Problem], FloatArray]) -> FloatArray:
@@ -200,10 +199,10 @@ class _Neighbours:
         )
 
     def check_smooth(self, numbers: Callable[[Problem], FloatArray], what: str) -> None:
-        """ValueError where numbers have a kink within differences.
+        """Refuse numbers with a kink within the steps, by a ValueError.
 
-        Second differences over one, two and three steps are as 1 : 4 : 9 or 1 : 16 : 81 where
-        numbers are smooth; as 1 : 2 : 3 about a kink.
+        Second differences over one, two and three steps have the ratios 1 : 4 : 9 or 1 : 16 : 81
+        for smooth numbers, and 1 : 2 : 3 about a kink.
         """
         here = numbers(self.problem)
         for i, about in enumerate(self._about):
@@ -251,20 +250,20 @@ class _Neighbours:
 
 
 class _Sums:
-    """Derivatives of J with respect to the numbers of each stage of the problem, and its length."""
+    """Derivatives of J with respect to the numbers and the length of each stage of the problem."""
 
     def __init__(self, path: Path, near: _Neighbours) -> None:
         self._path, self._near = path, near
         intervals = range(len(path.problems))
-        # A kernel that becomes heads as p changes is seen as the head that it is.
+        # A kernel that becomes heads as p changes counts as a head.
         self._heads = [any(each.staged[n].attention for each in near.all) for n in intervals]
         self._numbers: dict[int, Numbers] = {}
         self._moved = [0.0 for _ in intervals]
 
     def add(self, step: Step, flow: LinearisedFlow, weight: ModalArray) -> None:
-        """Look at a stage of a step."""
+        """Add one stage of a step, with its field w."""
         interval, problem = step.interval, self._path.problems[step.interval]
-        # All steps are as much longer as their stage of the problem is.
+        # All steps lengthen in proportion to their stage of the problem.
         self._moved[interval] += self._path.space.inner(weight[0], flow.transport)
         if self._heads[interval]:
             mean_field = by_heads(flow.interaction, problem)
@@ -279,7 +278,7 @@ class _Sums:
         self._numbers[interval] = dependence_on_numbers
 
     def slopes(self, until: float, unit: str) -> FloatArray:
-        """Derivatives of J with respect to p, by what the numbers and lengths owe to it."""
+        """Derivatives of J with respect to p, by the chain rule for numbers and lengths."""
 
         def lengths(problem: Problem) -> FloatArray:
             ends = [stage.end or until for stage in problem.stages[:-1]]
@@ -309,14 +308,14 @@ class _Sums:
         return float(np.exp(problem.log_scale - self._near.problem.log_scale))
 
     def _said(self, interval: int, sums: Numbers, problem: Problem) -> FloatArray:
-        """Numbers of a problem, times what J makes of each."""
+        """Numbers of a problem times the derivatives of J with respect to them."""
         degree = self._path.problems[interval].kernel_degree
         numbers = numbers_of(
             problem.staged[interval], self._path.grid, degree, self._heads[interval]
         )
         diffusivity, fixed, *own = (self._clock(problem) * each for each in numbers)
         if self._heads[interval]:
-            # The scale s of e^{-s} may have a kink where the weights are smooth.
+            # The scale s of e^{-s} may have a kink where the weights have none.
             base = self._path.problems[interval]
             scores, values, scale = numbers[2], own[1], numbers[4]
             clock = heads_interaction(base).log_scale

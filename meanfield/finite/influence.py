@@ -5,17 +5,17 @@ For J at time t, and mu_0 the initial measure,
     psi(x) = d/de J(t)[(1 - e) mu_0 + e delta_x] at e = 0,    int psi dmu_0 = 0,
 
 follows from one backward sweep: psi = grad J at t, and -d_s psi = F'(f_s)* psi. Without noise N
-tokens drawn from mu_0 have J = J(mu_t) + (1/N) sum_i psi(x_i) + O(1/N). Their variance obeys
+tokens drawn from mu_0 have J = J(mu_t) + (1/N) sum_i psi(x_i) + O(1/N). In general
 
     N Var J -> int psi^2 dmu_0 + 2 diffusivity int_0^t int |grad psi_s|^2 dmu_s ds.
 
 Hampel, The influence curve and its role in robust estimation, J. Amer. Statist. Assoc. 69 (1974).
 
-Observables are functions of moments. For J(mu) = j(m_1(mu), m_2(mu), ...) the first variation is
-the field sum_i d_i j Y_i, the influence function of J at the time of observation. Derivatives of j
-are central differences of order six, exact up to rounding for linear and quadratic j. Of others
-steps are divided by four until two agree: j = log |m_3| has derivatives where m_3 is small, and j =
-|m_3| none where it is 0.
+Observables are functions of moments. J(mu) = j(m_1(mu), m_2(mu), ...) has the first variation
+sum_i d_i j Y_i, its influence function at the time of observation. Derivatives of j are central
+differences of order six, exact up to rounding for linear and quadratic j. For other j, steps shrink
+by a factor of four until two differences agree: j = log |m_3| has derivatives at small m_3, and
+j = |m_3| has none at 0.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Influence:
 
     - values (k,): J in the limit.
     - coefficients (k, coefficients): psi at time 0, with int psi dmu_0 = 0.
-    - variances (k,), covariance (k, k): lim N Var J and Cov over tokens from the initial law.
-    - tail: largest coefficient among the top tenth of degrees, a share of the largest.
+    - variances (k,), covariance (k, k): lim N Var J and lim N Cov for tokens of the initial law.
+    - tail: largest coefficient in the top tenth of degrees, as a share of the largest.
     """
 
     problem: Problem
@@ -65,7 +65,7 @@ class Influence:
 
     @property
     def variances(self) -> FloatArray:
-        """Lim N Var J of each, shape (k,)."""
+        """Limit of N Var J for each observable, shape (k,)."""
         return np.asarray(np.diag(self.covariance))
 
     @cached_property
@@ -74,7 +74,7 @@ class Influence:
 
     @checked
     def __call__(self, points: npt.ArrayLike) -> FloatArray:
-        """Psi at points (angles, or unit vectors), shape (k, n)."""
+        """Influence functions psi at points (angles, or unit vectors), shape (k, n)."""
         at = self._space.check_points(np.asarray(points, dtype=np.float64))
         return np.array([self._space.evaluate(each, at) for each in self.coefficients])
 
@@ -82,7 +82,7 @@ class Influence:
     def predicted(self, points: npt.ArrayLike) -> FloatArray:
         """J(mu_t) + mean of psi over N tokens at time 0, shape (k,): right to O(1/N).
 
-        A control variate for the run of these tokens, with the known expectation J(mu_t).
+        It is a control variate for the run of these tokens, with the expectation J(mu_t).
         """
         return np.asarray(self.values + self(points).mean(axis=1))
 
@@ -96,35 +96,36 @@ def influence(
     degree: int | None = None,
     tolerance: float = 1e-10,
 ) -> Influence:
-    """Influence functions of observables at a time, on the initial measure.
+    """Influence functions at time 0 of observables at a later time.
 
     Parameters
     ----------
     problem : Problem
-        On the circle or the sphere, with a density as its initial law: softmax or none, any heads,
-        fixed fields, diffusion and stages.
+        On the circle or the sphere, with a density as its initial law. It may have softmax or no
+        normalization, any heads, fixed fields, diffusion and stages.
     observables : str, callable (moments) -> float, or sequence of such
         "energy", or functions of packed moments up to `degree`, such as `lambda m: m[1].real`.
     until : float
         Scaled time t.
     degree : int, optional
-        Of the density and of psi; by default it rises until both are resolved.
+        Degree of the density and of psi; by default it rises until both are resolved.
     tolerance : float
-        Of steps, and of what truncation may leave out.
+        Tolerance of steps and of truncation.
 
     Raises
     ------
     TypeError
-        If the initial law gives points, or an observable no number.
+        If the initial law gives points, or an observable returns no real number.
     ValueError
-        If the flow has no linearisation here: layers, masks, frequencies, doubly stochastic
-        attention; or an observable or its slopes are not finite.
+        If there are no observables, or one or its slopes are not finite. If the flow has no
+        linearisation here: functions of time, layers, masks, frequencies, doubly stochastic
+        attention.
     SimulationError
-        If the largest degree does not resolve the run or psi up to then.
+        If the largest degree does not resolve the run or psi up to t.
 
     Examples
     --------
-    About uniform psi of a moment is its mode, grown:
+    About uniform the influence function of a moment is its mode, which has grown:
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA)
@@ -150,7 +151,7 @@ def influence(
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Influence functions at time 0, and lim N Cov: by the draw of tokens, and by noise."""
+    """Influence functions at time 0, and the parts of lim N Cov by drawn tokens and by noise."""
 
     coefficients: ModalArray
     drawn: FloatArray
@@ -159,7 +160,7 @@ class Sweep:
 
     @property
     def covariance(self) -> FloatArray:
-        """Lim N Cov of what they belong to."""
+        """Limit of N Cov of the observables."""
         return self.drawn + self.noise
 
 
@@ -169,7 +170,7 @@ def swept(
     allowed: float,
     visit: Callable[[Step, LinearisedFlow, ModalArray], None] | None = None,
 ) -> Sweep:
-    """Influence functions of what has first variations `fields` at the end, (k, coefficients)."""
+    """Influence functions of observables with first variations `fields` (k, coefficients)."""
     space, initial = path.space, path.states[0]
     fields = space.resize(fields, path.degree)
     tail, later = 0.0, path.last
@@ -205,7 +206,7 @@ class _Noise:
         self._seen: dict[int, dict[float, FloatArray]] = {}
 
     def see(self, interval: int, time: float, density: ModalArray, fields: ModalArray) -> None:
-        """Look at the end of a step."""
+        """Store the rate at an end of a step."""
         diffusivity = self._path.problems[interval].flow.diffusivity
         at = self._seen.setdefault(interval, {})
         if not diffusivity or time in at:
@@ -219,7 +220,7 @@ class _Noise:
 
     @property
     def integral(self) -> FloatArray | float:
-        """Over the whole run."""
+        """Integral over the whole run."""
         from scipy.interpolate import make_interp_spline
 
         total: FloatArray | float = 0.0
@@ -234,21 +235,19 @@ class _Noise:
 
 
 Functional = str | Callable[[ModalArray], float]
-"""An observable: a name among `NAMED`, or a function of packed moments."""
+"""An observable: a name in `NAMED`, or a function of packed moments."""
 
-# Weights of values at 0, h, 2 h, 3 h and of those behind, by the order of the derivative: their
-# error is h^6 and eps / h or eps / h^2.
 WEIGHTS = {1: (0.0, 3 / 4, -3 / 20, 1 / 60), 2: (-49 / 18, 3 / 2, -3 / 20, 1 / 90)}
-"""Central differences of order six."""
+"""Central differences of order six: weights at 0, +-h, +-2 h, +-3 h, by order of derivative."""
 
 _STEP = 1e-2
 _SMALLEST = {1: _STEP / 4**7, 2: _STEP / 4**5}
-# Differences of two steps that agree this well are taken, and others refused.
+# Steps shrink until differences agree to the first share; beyond the second they are refused.
 _AGREED = {1: 1e-10, 2: 1e-7}
 _REFUSED = {1: 1e-5, 2: 1e-3}
-# Rounding of values, in units of the last place.
+# Relative rounding of values.
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
-# A kink: slopes on both sides that differ by this share, however close.
+# At a kink slopes on both sides differ by more than this share at the smallest step.
 _KINK = 0.1
 
 
@@ -276,10 +275,10 @@ def variation(problem: Problem, observable: Functional, moments: ModalArray) -> 
 def bent(
     problem: Problem, observable: Functional, moments: ModalArray, covariance: FloatArray
 ) -> float:
-    """tr(j'' C), C in real coordinates of moments of some degree."""
+    """Trace of j'' C, with C in real coordinates of the moments."""
     value = function_of(problem, observable)
     of = coordinates(problem.manifold.dimension, problem.manifold.degree_of(moments))
-    # Along its own directions a covariance is a sum of squares.
+    # With eigenpairs (s_i, e_i) of C the trace is sum_i s_i e_i^T j'' e_i.
     sizes, directions = np.linalg.eigh(covariance)
     sizes = np.maximum(sizes, 0.0)
     along = _along(value, moments, of.to_coefficients(directions.T))
@@ -301,7 +300,7 @@ def _along(
 def _differences(
     along: list[Line], order: int, *, quadratic: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Derivatives at 0 of functions of a number, and their errors beyond rounding."""
+    """Derivatives at 0 of functions of one variable, and their errors beyond rounding."""
     differences = np.array([_difference(each, order, quadratic) for each in along])
     return differences[:, 0], differences[:, 1]
 
@@ -310,7 +309,7 @@ def _difference(line: Line, order: int, quadratic: bool) -> tuple[float, float]:
     here = line(0.0)
 
     def at(step: float) -> tuple[float, float, float]:
-        """Difference, its rounding, and the largest change of a value."""
+        """Difference quotient, its rounding, and the largest change of a value."""
         ahead, behind = (np.array([line(s * n * step) for n in (1, 2, 3)]) for s in (1, -1))
         weights = WEIGHTS[order]
         total = (ahead - here) + (-1) ** order * (behind - here)
@@ -341,7 +340,7 @@ def _difference(line: Line, order: int, quadratic: bool) -> tuple[float, float]:
 
 
 def _kink(line: Line, here: float, slope: float) -> float:
-    """By how much slopes on both sides differ, if they do however close."""
+    """Difference of the slopes on both sides at a kink, else 0."""
     far, near = (
         abs((line(step) - here) + (line(-step) - here)) / step for step in (_STEP, _SMALLEST[1])
     )
@@ -360,7 +359,7 @@ def _check_smooth(errors: FloatArray, scale: float, order: int) -> None:
 
 
 def finite_variation(problem: Problem, observable: Functional, moments: ModalArray) -> Variation:
-    """First variation at the end of a run, see `variation`."""
+    """`variation` at the end of a run; ValueError if it is not finite."""
     result = variation(problem, observable, moments)
     if not (np.isfinite(result.value) and np.isfinite(result.field).all()):
         raise ValueError(
@@ -371,7 +370,7 @@ def finite_variation(problem: Problem, observable: Functional, moments: ModalArr
 
 
 def check_degrees(problem: Problem, observable: Functional, degree: int) -> None:
-    """Refuse the energy, a function of all moments of the kernel, where they end below."""
+    """Refuse the energy, a function of all moments of the kernel, if moments end below."""
     kernel_degree = problem.kernel_degree
     if observable == "energy" and degree < kernel_degree:
         raise ValueError(
@@ -382,7 +381,7 @@ def check_degrees(problem: Problem, observable: Functional, degree: int) -> None
 
 
 def function_of(problem: Problem, observable: Functional) -> Callable[[ModalArray], float]:
-    """Observable as a function of packed moments, by its name too."""
+    """Function of packed moments of an observable or its name."""
     if not isinstance(observable, str):
         return partial(_number, observable)
     if observable not in NAMED:
@@ -410,4 +409,4 @@ def _number(function: Callable[[ModalArray], float], moments: ModalArray) -> flo
 
 
 NAMED: dict[str, Callable[[Problem, ModalArray], float]] = {"energy": interaction_energy}
-"""Observables by name: "energy" is the interaction energy that runs store."""
+"""Observables by name; "energy" is the interaction energy that runs store."""

@@ -1,27 +1,25 @@
-"""A density run as steps that can be taken again: what tangents and adjoints go along.
+"""A density run as steps that can be repeated, for tangents and adjoints along it.
 
-At most `MOST_STATES` states of the run, at a fixed degree, are kept; what lies between is computed
-again. Every step is one of DOP853,
+The run has a fixed degree. At most `MOST_STATES` of its states are kept; states in between are
+computed again. Every step is one of DOP853,
 
     Y_i = y + h sum_j a_ij F(Y_j),    y_next = y + h sum_i b_i F(Y_i).
 
-Its derivative along a perturbation g has F'(Y_i) in the place of F. The last line is the transpose
-of that for a field psi:
+Its derivative maps a perturbation g forwards; the transpose maps a field psi backwards:
 
     G_i = g + h sum_j a_ij F'(Y_j) G_j,        g_next = g + h sum_i b_i F'(Y_i) G_i
     P_i = F'(Y_i)* (h b_i psi_next + h sum_j a_ji P_j),    psi = psi_next + sum_i P_i.
 
-So int psi g is the same before and after a step, to rounding: the backward sweep gives the exact
-derivative of what the forward one computes.
+So int psi g is equal before and after a step, to rounding: the backward sweep gives the exact
+derivative of the computed run.
 
 Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, II.5 (DOP853).
 Sanz-Serna, Symplectic Runge-Kutta schemes for adjoint equations, SIAM Review 58 (2016), 3-33.
 
-The degree rises until the run and its fields are resolved. What truncation leaves out of the run is
-its tail, as everywhere. What it leaves out of tangents and adjoints reaches an observable through
-the influence functions alone: a change of degree l at any time changes it by the coefficient of
-degree l of its influence function there. So the largest coefficients next to the last degree bound
-what is missing.
+The degree rises until the run and its fields are resolved. The tail of the density measures the
+truncation of the run. The truncation of tangents and adjoints reaches an observable only through
+its influence functions: a change of degree l changes the observable by their coefficients of degree
+l. So their largest coefficients near the last degree bound the error.
 """
 
 from __future__ import annotations
@@ -49,14 +47,14 @@ from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
 from meanfield.trajectory import Timeline
 
 MOST_STATES = 512
-"""States of a run that are kept; as many more are made while it is gone through again."""
+"""Most states of a run that are kept."""
 
 SAME_TIME = 1e-12
-"""Rounding of times that are to be met exactly."""
+"""Relative rounding of times that steps must meet exactly."""
 
-# DOP853 is stable on the negative axis up to 6.4, where diffusion damps the highest degree.
+# Largest step times damping of the highest degree; DOP853 is stable up to 6.4.
 _DAMPED = 4.5
-# Steps of a run with noise: what it adds is integrated over them.
+# A run with noise has at least so many steps: splines through their ends integrate the noise.
 _LEAST_NOISY_STEPS = 64
 
 
@@ -69,7 +67,7 @@ def _tableau() -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a run: from `time` on, of a `length`, of the problem of an interval."""
+    """One step of a run, from `time` to `end`, with the problem of an interval."""
 
     time: float
     length: float
@@ -84,12 +82,12 @@ class Step:
 class Path:
     """A density run, step by step."""
 
-    problems: tuple[Problem, ...]  # of each interval
-    degree: int  # of the density and of perturbations
+    problems: tuple[Problem, ...]  # one for each interval
+    degree: int  # degree of the density and of perturbations
     steps: tuple[Step, ...]
-    saves: tuple[int, ...]  # for each saved time how many steps lead there
+    saves: tuple[int, ...]  # number of steps to each saved time
     stride: int  # states are kept before every `stride`-th step
-    states: tuple[ModalArray, ...]  # those states
+    states: tuple[ModalArray, ...]  # the kept states
     last: ModalArray  # the final state
 
     @property
@@ -98,12 +96,10 @@ class Path:
 
     @property
     def grid(self) -> Grid:
-        """Nodes at which products are taken."""
         return self.space.grid(self.degree)
 
     @property
     def coordinates(self) -> Coordinates:
-        """Real coordinates of perturbations."""
         return coordinates(self.space.dimension, self.degree)
 
     @cached_property
@@ -112,16 +108,16 @@ class Path:
 
     @property
     def ended_in(self) -> Problem:
-        """Problem of the stage in which it ends; one that ends then is still the one."""
+        """Problem of the last step's stage, also where that stage ends with the step."""
         return self.problems[self.steps[-1].interval if self.steps else 0]
 
     @property
     def memory(self) -> int:
-        """Bytes of the states that are kept, and of those made again."""
+        """Bytes of the kept states, and of the states between two of them."""
         return (len(self.states) + self.stride) * self.last.nbytes
 
     def until(self, save: int) -> Path:
-        """The part up to a saved time."""
+        """Part of the path up to the saved time of an index."""
         count = self.saves[save]
         count_of_checkpoints = max(-(-count // self.stride), 1)
         state = self.states[count_of_checkpoints - 1]
@@ -136,7 +132,6 @@ class Path:
         )
 
     def flow(self, interval: int, state: ModalArray) -> LinearisedFlow:
-        """The linearised flow at a state."""
         diffusivity = self.problems[interval].flow.diffusivity
         return LinearisedFlow(self._mean_fields[interval], self.grid, state, diffusivity)
 
@@ -185,9 +180,9 @@ def adjoint(
     fields: ModalArray,
     visit: Callable[[LinearisedFlow, ModalArray], None] | None = None,
 ) -> ModalArray:
-    """Fields psi (..., coefficients) before a step, from those after it.
+    """Fields psi (..., coefficients) before a step, from fields after it.
 
-    `visit(flow, weight)` gets each stage and the field by which a change of F counts in int psi f.
+    `visit(flow, w)` receives each stage: a change dF at the stage changes int psi f by int w dF.
     """
     a, b = _tableau()
     pulled: list[ModalArray] = [np.zeros(0)] * len(b)
@@ -218,7 +213,7 @@ def path(
 ) -> tuple[Path, SimulationError | None]:
     """Run a density at a fixed degree through scaled times, as far as it is resolved.
 
-    allowed: tail of the density that may be. Returns the path, and why it ends early.
+    allowed: largest tail of the density. Returns the path, and the reason of an early end.
     """
     problems = tuple(problem for _, problem in timeline)
     space = problems[0].manifold
@@ -264,7 +259,7 @@ def path(
 
 
 def _longest(problem: Problem, degree: int, end: float) -> float:
-    """Longest step that damps what diffusion damps, and resolves what noise adds."""
+    """Longest step that is stable under diffusion and resolves the covariance that noise adds."""
     diffusivity = problem.flow.diffusivity
     if not diffusivity:
         return np.inf
@@ -273,7 +268,7 @@ def _longest(problem: Problem, degree: int, end: float) -> float:
 
 
 def density_of(problem: Problem) -> Density:
-    """The initial density of a problem."""
+    """Initial density of a problem; TypeError if its initial law gives points."""
     measure = problem.initial_measure()
     if not isinstance(measure, Density):
         raise TypeError(
@@ -283,12 +278,12 @@ def density_of(problem: Problem) -> Density:
     return measure
 
 
-# First degree and largest one, by the dimension.
+# First and largest degree to try, by the dimension.
 _FIRST = {1: 48, 2: 16}
 _LARGEST = {1: 768, 2: 96}
-# What is left out next to the last degree, in units of the tolerance, as a share of the largest.
+# Largest tail in units of the tolerance; tails are relative to the largest coefficient.
 _ALLOWED = 100.0
-# Whatever the tolerance, a larger tail is no resolution: it was measured to cost 1e-3 of variances.
+# Largest tail at any tolerance: it was measured to cost 1e-3 of variances.
 LARGEST_TAIL = 1e-2
 
 
@@ -296,7 +291,7 @@ R = TypeVar("R")
 
 
 class Unresolved(ValueError):
-    """Fields along a run whose coefficients next to the last degree are no rounding."""
+    """Fields along a run have too large coefficients near the last degree."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,9 +300,9 @@ class Settings:
 
     problem: Problem
     times: tuple[float, ...] | FloatArray  # scaled times, increasing
-    degree: int | None  # the only one to try
-    tolerance: float  # of steps, and of what truncation may leave out
-    largest: int | None = None  # the largest one to try
+    degree: int | None  # the only degree to try
+    tolerance: float  # tolerance of steps and of truncation
+    largest: int | None = None  # largest degree to try
     observed_degree: int = 0  # largest degree of the observed moments
     unit: str = "scaled"  # unit of the ends of stages
 
@@ -329,14 +324,14 @@ class Settings:
 
     @property
     def least(self) -> int:
-        """Degree of the kernel, of the observed moments and of the initial density."""
+        """Largest of the degrees of the kernel, the observed moments and the initial density."""
         carried = density_of(self.problem).max_degree
         degrees_attended = (attended(each).degree for each in self.problem.staged)
         return max(carried, self.observed_degree, *degrees_attended)
 
     @property
     def most(self) -> int:
-        """Largest degree that is tried."""
+        """Largest degree to try."""
         if self.degree is not None:
             return self.degree
         usual = _LARGEST[self.problem.manifold.dimension]
@@ -368,11 +363,11 @@ def resolved(settings: Settings, compute: Callable[[Path], R]) -> R:
 
 @dataclass(frozen=True, eq=False)
 class Part(Generic[R]):
-    """As much of a run as is resolved."""
+    """The resolved part of a run."""
 
-    path: Path  # to the last resolved time; its `saves` are those up to there, maybe none
-    value: R | None  # computed along the path; None where no time is resolved
-    note: str  # why it ends before the last time; empty where it does not
+    path: Path  # to the last resolved time; `saves` is empty if there is none
+    value: R | None  # computed along the path; None if no time is resolved
+    note: str  # reason of an early end, else empty
 
 
 def resolved_part(
@@ -393,7 +388,7 @@ def resolved_part(
                 failure = SimulationError(float(settings.times[-1]), len(along.steps), str(error))
                 along = along.until(len(along.saves) - 2) if len(along.saves) > 1 else along
     assert failure is not None
-    # What helps other runs, another representation, does not help here.
+    # Other runs may change their representation; a linearised one cannot.
     reason, other, _ = failure.reason.partition("; raise max_degree")
     if whole and other:
         remedy = "end earlier, or raise degrees or tolerance"
@@ -405,7 +400,7 @@ def resolved_part(
 
 def _bisected(along: Path, compute: Callable[[Path], R], reason: str) -> Part[R]:
     good, bad, best = -1, len(along.saves), None
-    middle = bad - 1  # the whole of it may be resolved
+    middle = bad - 1  # the whole path may be resolved
     while bad - good > 1:
         try:
             best = compute(along.until(middle))
@@ -418,7 +413,7 @@ def _bisected(along: Path, compute: Callable[[Path], R], reason: str) -> Part[R]
 
 
 def check_linearised(problem: Problem) -> None:
-    """Refuse flows that are not linearised here."""
+    """Refuse flows that have no linearisation here."""
     space, what = problem.manifold, None
     if space.has_rings or not space.has_series:
         what = f"densities on {problem.manifold.name}"

@@ -39,7 +39,7 @@ class Fluctuations(StudyResult):
 
         E m = limit + shift / N,    Cov m = covariance / N
 
-    Rows of times that are not resolved, see `note`, are NaN.
+    Rows of unresolved times are NaN, see `note`.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Fluctuations(StudyResult):
     degree : int
         K, the largest degree of the moments.
     tokens : int, optional
-        N, for what is drawn and printed.
+        N, for figures and reports.
     limit : ndarray, shape (n_times, coefficients)
         Moments of the limit, packed.
     real_covariance : ndarray, shape (n_times, size, size)
@@ -59,20 +59,20 @@ class Fluctuations(StudyResult):
     real_shift : ndarray, shape (n_times, size)
         eta = lim N (E m - limit) there.
     resolved_degree : int
-        Of the density and its perturbations.
+        Degree of the density and its perturbations.
     agreement : float
-        Largest difference of the last C from that by adjoint sweeps, a share of its
-        largest entry: what both, which share nothing but F', leave in doubt.
+        Largest difference between the last C and the C of adjoint sweeps, as a share of the
+        largest entry. Both methods share only F'.
     tail : float
-        What truncation leaves out of influence functions, as a share.
+        Largest coefficient of influence functions near the last degree, as a share of the largest.
     note : str
-        Why the last rows are NaN; empty where none is.
+        Why the last rows are NaN; empty if no row is.
     max_degree : int
-        Largest degree that it might have been resolved with.
+        Largest degree that was allowed.
     unit : str
         Unit of the ends of stages.
     attributes : dict
-        Of a file: status, created, ...
+        Attributes of a file: status, created, ...
     """
 
     kind = "fluctuations"
@@ -137,33 +137,33 @@ class Fluctuations(StudyResult):
 
     @property
     def resolved(self) -> npt.NDArray[np.bool_]:
-        """Which of the times are resolved, shape (n_times,)."""
+        """True for resolved times, shape (n_times,)."""
         return np.asarray(np.isfinite(self.real_shift).all(axis=1))
 
     @property
     def resolved_until(self) -> float:
-        """Last of the times that is resolved, scaled; NaN if none is."""
+        """Last resolved time, scaled; NaN if there is none."""
         resolved_times = self.times[self.resolved]
         return float(resolved_times[-1]) if len(resolved_times) else np.nan
 
     @cached_property
     def problem(self) -> Problem:
-        """The problem; of a run from a file as `Run.problem`, which may raise ValueError."""
+        """The problem; like `Run.problem` it may raise ValueError for a file."""
         return self.source if isinstance(self.source, Problem) else self.source()
 
     @property
     def layout(self) -> str:
-        """How moments lie in arrays."""
+        """Layout of moments in arrays, in words."""
         return _LAYOUTS[self.space.dimension]
 
     @property
     def limit_moments(self) -> ModalArray:
-        """Moments of the limit as `shift` has them, shape (n_times, moments)."""
+        """Moments of the limit in the layout of `shift`, shape (n_times, moments)."""
         return np.array([np.ravel(self.space.unpacked(row)) for row in self.limit])
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Sizes: a row a time and degree."""
+        """Columns of sizes, a row for each time and degree."""
         return grid_columns(
             {"time": self.times, "degree": np.arange(self.degree + 1)},
             limit=[self.space.sizes_by_degree(row) for row in self.limit],
@@ -181,38 +181,38 @@ class Fluctuations(StudyResult):
 
     @cached_property
     def covariance(self) -> ModalArray:
-        """Lim N Cov(m_a, conj m_b), shape (n_times, moments, moments).
+        """Limit of N Cov(m_a, conj m_b), shape (n_times, moments, moments).
 
-        On the circle of c_k = int e^{-ik theta}, k = 0 ... K, complex; on the sphere of pyshtools'
+        On the circle m are c_k = int e^{-ik theta}, k = 0 ... K, complex; on the sphere pyshtools'
         array (2, K + 1, K + 1), flat, real.
         """
         return np.asarray(self._basis.T @ self.real_covariance @ self._basis.conj())
 
     @cached_property
     def relation(self) -> ModalArray:
-        """Lim N E[zeta_a zeta_b], zeta = m - E m; on the sphere the covariance itself."""
+        """Limit of N E[zeta_a zeta_b], zeta = m - E m; on the sphere equal to `covariance`."""
         return np.asarray(self._basis.T @ self.real_covariance @ self._basis)
 
     @cached_property
     def shift(self) -> ModalArray:
-        """Eta = lim N (E m - limit), shape (n_times, moments), as `covariance` has them."""
+        """Eta = lim N (E m - limit), shape (n_times, moments), in the order of `covariance`."""
         return np.asarray(self.real_shift @ self._basis)
 
     @cached_property
     def size_factors(self) -> FloatArray:
-        """Squared size of a degree that one of each real coordinate makes, (size, K + 1)."""
+        """Squared size by degree of each unit real coordinate, shape (size, K + 1)."""
         units = self._coordinates.to_coefficients(np.eye(self._coordinates.size))
         return np.array([self.space.sizes_by_degree(unit) ** 2 for unit in units])
 
     @cached_property
     def variance_by_degree(self) -> FloatArray:
-        """Lim N E |m - E m|^2 of each degree, over its orders, shape (n_times, K + 1)."""
+        """Limit of N E |m - E m|^2 by degree, over its orders, shape (n_times, K + 1)."""
         diagonals = np.diagonal(self.real_covariance, axis1=1, axis2=2)
         return np.asarray(diagonals @ self.size_factors)
 
     @cached_property
     def shift_by_degree(self) -> FloatArray:
-        """Size of eta of each degree, |eta_k| on the circle, shape (n_times, K + 1)."""
+        """Size of eta by degree, |eta_k| on the circle, shape (n_times, K + 1)."""
         return np.asarray(np.sqrt(self.real_shift**2 @ self.size_factors))
 
     @checked
@@ -225,11 +225,11 @@ class Fluctuations(StudyResult):
         ------
         ValueError
             If the observable is "energy" (of the stage at each time) and K is below the degree of
-            the kernel; if a function has no derivatives at the limit, as |c_k| where that is 0.
+            the kernel. If a function has no derivatives at the limit, such as |c_k| at c_k = 0.
 
         Examples
         --------
-        Squared moments of independent tokens: N E |c_k|^2 = 1 + (N - 1) |c_k|^2.
+        Independent tokens have N E |c_k|^2 = 1 + (N - 1) |c_k|^2:
 
         >>> import meanfield as mf
         >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
@@ -268,25 +268,21 @@ class Fluctuations(StudyResult):
         figsize: tuple[float, float] | None = None,
         dpi: float | None = None,
     ) -> Figure:
-        """Figure of the sizes of moments, |c_k| on the circle, one panel a degree.
+        """Figure of the sizes of moments, |c_k| on the circle, one panel for each degree.
 
-        The limit; the mean of N tokens and the band in which 95 % of them lie, where moments are
-        normal; runs of particles on top.
+        It shows the limit, the mean of N tokens, the band of 95 % of runs if moments are normal,
+        and runs of particles.
 
         Parameters
         ----------
         particles : sequence of Run
             Runs of N tokens each, drawn from the same law.
         tokens : int, optional
-            N; default: `self.tokens`, that of the particles, or 1000.
+            N; default: `self.tokens`, the number in `particles`, or 1000.
         ax : matplotlib Axes, optional
-            Empty axes to divide into the panels, instead of a figure of its own.
-        title : str, optional
-            Above it.
-        figsize : (float, float), optional
-            Width and height in inches.
-        dpi : float, optional
-            Dots an inch.
+            Empty axes that the panels divide, instead of a new figure.
+        title, figsize, dpi : str, (float, float), float, optional
+            Title, size in inches and dots per inch.
         """
         options = {"particles": particles, "tokens": tokens, "ax": ax, "title": title}
         figure: Figure = VIEWS["Fluctuations.plot"](self, **options, figsize=figsize, dpi=dpi)
@@ -301,7 +297,7 @@ class Fluctuations(StudyResult):
 
 
 def moments_of_coordinates(space: Manifold, degree: int) -> ModalArray:
-    """Moments as files have them, flat, of each real coordinate, shape (size, moments)."""
+    """Moments of each real coordinate in the flat layout of files, shape (size, moments)."""
     of = coordinates(space.dimension, degree)
     units = of.to_coefficients(np.eye(of.size))
     return np.array([np.ravel(space.unpacked(unit)) for unit in units])
