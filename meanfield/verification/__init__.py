@@ -1,7 +1,7 @@
-"""Verification of stored runs: laws that hold whatever the numbers are.
+"""Verification of stored runs by laws that every correct run obeys.
 
-`verify` makes all checks of `CHECKS`. Each module has its kinds of checks: `states`, `motions`,
-`energies` and `integrated`; `checked_run` has their input and their results.
+`verify` makes all `CHECKS`, which are in `states`, `motions`, `energies` and `integrated`;
+`checked_run` has their input and their results.
 """
 
 from meanfield.verification.checked_run import Check as Check

@@ -1,4 +1,4 @@
-"""A check and its verdict; input of the checks: a run, its problem, and its motion."""
+"""Checks and their results; their input: a run, its problem, and its motion."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ from meanfield.runs import KEEP_STATES, Run, stored_section
 from meanfield.spaces import Manifold
 
 ROUNDING = 1e-12
-"""Of velocities and moments, relative to what they may be: transforms to scattered points are
+"""Rounding of velocities and moments, relative to their bounds: transforms to scattered points are
 accurate to 1e-13 and their sums to a few times that."""
 
 
-# Pairs of points of all states together, some 1e-7 s each; pairs for a number of a density.
+# Most operations (pairs of points, some 1e-7 s each) of a sample; operations per coefficient of a
+# density.
 _SAMPLE_WORK, _TRANSFORM = 6e7, 50.0
 
 
 def spread_over(items: Sequence[int], work: Sequence[float], most: float) -> list[int]:
-    """Items all over a sequence, in van der Corput's order, as many as the work allows."""
+    """Items spread over a sequence, in van der Corput's order, as many as `most` work allows."""
     bits = max(len(items) - 1, 1).bit_length()
     order = sorted(range(len(items)), key=lambda i: int(f"{i:0{bits}b}"[::-1], 2))
     chosen, spent = [], 0.0
@@ -49,25 +50,25 @@ def spread_over(items: Sequence[int], work: Sequence[float], most: float) -> lis
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """How a saved measure moves, in the field that it creates."""
+    """Motion of a saved measure in the field that it creates."""
 
     power: float  # int |v|^2 dmu
-    dissipation: float  # int Z |v|^2 dmu, NaN where Z is not known
-    # Largest entry of int (x v^T - v x^T) dmu in modulus, on the circle int v dmu; NaN where it is
-    # not known.
+    dissipation: float  # int Z |v|^2 dmu, NaN where Z is not computed
+    # Largest entry of int (x v^T - v x^T) dmu in modulus, on the circle |int v dmu|; NaN for
+    # axial measures.
     torque: float
     fastest: float  # largest speed
 
 
 @dataclass(frozen=True, eq=False)
 class CheckedRun:
-    """A run, its problem, and the motion of its states; computed once, shared by the checks."""
+    """A run, its problem, and the motion of its states, computed once for all checks."""
 
     run: Run
 
     @cached_property
     def problem(self) -> Problem:
-        """Problem of the run; checks without one do not apply."""
+        """Problem of the run; NotApplicable if it has none, or functions of time."""
         try:
             problem = self.run.problem
         except ValueError as error:
@@ -78,7 +79,7 @@ class CheckedRun:
 
     @cached_property
     def problem_or_none(self) -> Problem | None:
-        """Problem of the run, for what does without."""
+        """Problem of the run, or None where `problem` does not apply."""
         try:
             return self.problem
         except NotApplicable:
@@ -106,19 +107,19 @@ class CheckedRun:
 
     @cached_property
     def sample(self) -> tuple[int, ...]:
-        """Saves whose velocities and energies are computed: all, or some where all take long."""
+        """Saves whose velocities and energies are computed: all, or a part if all take long."""
         chosen = spread_over(self.saves, [self.size(save) for save in self.saves], _SAMPLE_WORK)
         return tuple(sorted(chosen)) or self.saves[:1]
 
     @property
     def sample_note(self) -> str:
-        """Which states are checked, if not all."""
+        """Note of the number of checked states, if not all."""
         if len(self.sample) == len(self.saves):
             return ""
         return f"; {len(self.sample)} of {len(self.saves)} states, as all would take long"
 
     def size(self, save: int) -> float:
-        """Operations of a velocity: pairs of points, transforms of densities."""
+        """Operations of a velocity: of pairs of points, or of transforms of a density."""
         measure = self.run.measures[save]
         if isinstance(measure, LabelledDensity):
             return _TRANSFORM * measure.parts.size
@@ -132,7 +133,7 @@ class CheckedRun:
 
     @property
     def no_states(self) -> str:
-        """Message of checks that need states."""
+        """Message of checks that lack states."""
         return f"no state was kept or loaded: {KEEP_STATES}"
 
     @cached_property
@@ -147,7 +148,7 @@ class CheckedRun:
 
     @cached_property
     def options(self) -> Options:
-        """Options of the run, the usual ones if it does not hold them."""
+        """Options of the run, defaults if it does not store them."""
         try:
             section = stored_section(self.run, "representation") or {}
             options_stored = {
@@ -161,12 +162,12 @@ class CheckedRun:
             return Options()
 
     def tolerance_at(self, save: int) -> float:
-        """Tolerance of what carries the measure at a save; atoms have that of characteristics."""
+        """Tolerance of the carrier at a save; atoms have that of characteristics."""
         fine = self.run.representation[save] in ("density", "particles")
         return self.tolerance if fine else max(self.tolerance, self.cell_tolerance)
 
     def grown(self, save: int) -> float:
-        """How far errors of steps may have grown, as the run itself allowed."""
+        """Largest error of steps after its growth, as the run itself allowed."""
         return GROWN * max(self.tolerance_at(save), TRANSFORM_NOISE)
 
     @cached_property
@@ -176,7 +177,7 @@ class CheckedRun:
 
     @cached_property
     def still(self) -> str:
-        """Why velocities of saved states are not asked for; empty where they are."""
+        """Why velocities of saved states are not computed, else empty."""
         problem = self.problem
         if not self.saves:
             return self.no_states
@@ -188,7 +189,7 @@ class CheckedRun:
 
     @cached_property
     def motions(self) -> dict[int, Motion]:
-        """Motions of the sampled states, by save; empty where `still` gives the reason."""
+        """Motions of the sampled states, by save; empty if `still` is not."""
         if self.still:
             return {}
         by_save = {}
@@ -226,7 +227,7 @@ def _of_density(problem: Problem, density: Density) -> Motion:
     else:
         partition = None
     x = grid.points
-    # Components along the grid's own axes have no torque: those of space have.
+    # The torque needs components along axes of space, not along those of the grid.
     velocity = field.velocity(x) if space.point_shape else moving
     return _summed(problem, x, masses, velocity, squared, partition)
 
@@ -257,7 +258,7 @@ def _summed(
 
 
 def _partition(problem: Problem, measure: Measure) -> FloatArray | None:
-    """Z at weighted points; None of several heads, of too many tokens, and without harmonics."""
+    """Z at weighted points; None for several heads, for too many tokens, and without harmonics."""
     space, points = problem.manifold, measure.points
     if problem.normalization != "softmax":
         return np.ones(len(points))
@@ -285,17 +286,17 @@ _WIDTH, _BENEATH = 79, 4 * " "
 
 @dataclass(frozen=True)
 class Check:
-    """One check of a run: a number and its bound, None where nothing is measured."""
+    """One check of a run: a number and its bound, None if nothing is measured."""
 
-    name: str  # what was checked
-    passed: bool | None  # None where the check does not apply to the run
+    name: str
+    passed: bool | None  # None if the check does not apply to the run
     measured: float | None
     allowed: float | None
-    note: str  # what the number is and why so much is allowed; or why the check does not apply
+    note: str  # what the number is, and the reason of its bound; or why the check does not apply
 
     @property
     def result(self) -> str:
-        """'pass', 'fail' or 'n/a'."""
+        """Result: 'pass', 'fail' or 'n/a'."""
         return "n/a" if self.passed is None else "pass" if self.passed else "fail"
 
 
@@ -307,7 +308,7 @@ P = ParamSpec("P")
 
 
 def check(name: str) -> Callable[[Callable[P, Check]], Callable[P, Check]]:
-    """Decorator that names a check, and turns `NotApplicable` into a row of its own."""
+    """Decorator that names a check, and returns a check without result on `NotApplicable`."""
 
     def decorate(make: Callable[P, Check]) -> Callable[P, Check]:
         @wraps(make)
@@ -328,13 +329,13 @@ def measured(value: float, allowed: float, note: str) -> Check:
 
 
 def verdict(passed: bool, note: str) -> Check:
-    """Check that holds or not, without a number."""
+    """Check without a number."""
     return Check("", bool(passed), None, None, note)
 
 
 @dataclass(frozen=True)
 class Verification:
-    """Checks of a run; print shows a table.
+    """Checks of a run; `print` shows a table.
 
     >>> verification = Verification([Check("mass", True, 0.0, 1e-9, "|mass - 1|")])
     >>> verification.passed, verification["mass"].result
@@ -361,7 +362,7 @@ class Verification:
 
     @property
     def summary(self) -> str:
-        """One line: what failed, or how many passed."""
+        """One line: names of failed checks, or the number of passed ones."""
         done = [check for check in self.checks if check.passed is not None]
         left = len(self.checks) - len(done)
         beside = f"; {left} not applicable" if left else ""
@@ -382,7 +383,6 @@ class Verification:
             numbers = [cell.rjust(w) for cell, w in zip(row[2:], widths[2:], strict=True)]
             note = "" if check is None else check.note
             if check is not None and check.measured is None:
-                # Nothing stands in the columns of numbers.
                 note_text = f"as for {reasons[note]}" if note in reasons else note
                 reasons.setdefault(note, check.name)
                 lines.append(_filled(note_text, f"{name}  {result}  ", indent))
@@ -393,7 +393,6 @@ class Verification:
         return "\n".join([*lines, "", self.summary])
 
     def _repr_html_(self) -> str:
-        """Table for notebooks."""
         cells = [(*_cells(check), check.note) for check in self.checks]
         return rows_html(("check", "result", "measured", "allowed", "note"), cells)
 

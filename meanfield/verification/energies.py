@@ -1,6 +1,6 @@
-"""Checks of energies: their values, their direction, their rates, and the distances they allow.
+"""Checks of energies: their values, their direction, their rates, and bounds of distances.
 
-A flow that climbs an energy E has dE/dt = int Z |v|^2 dmu / strength, so that:
+A flow that climbs an energy E has dE/dt = int Z |v|^2 dmu / strength. Every flow has
 
     W_2(mu_s, mu_t)^2 <= (t - s) int_s^t int |v|^2 dmu.
 
@@ -39,11 +39,11 @@ from meanfield.verification.motions import (
     power_rates,
 )
 
-# Points on the sphere whose distances take a millisecond or so.
+# Most points on the sphere: their distances take about a millisecond.
 _FEW_POINTS = 64
-# Pairs of axial densities, whose distances take some tenths of a second.
+# Most pairs of axial densities: each distance takes some tenths of a second.
 _FEW_PAIRS = 6
-# Sums over pairs, and doubly stochastic weights that are found to 1e-13.
+# Rounding of sums over pairs; doubly stochastic weights are right to 1e-13.
 _SAME = 1e-11
 
 
@@ -62,7 +62,7 @@ def no_gradient(problem: Problem) -> str | None:
 
 
 def _strength(problem: Problem) -> float:
-    """Strength by which a rate is divided; the energy of heads has it in it."""
+    """Strength that divides a rate; the energy of heads contains it already."""
     return 1.0 if problem.attention is not None else problem.flow.strength
 
 
@@ -84,7 +84,7 @@ def value(checked: CheckedRun) -> Check:
                 problem, _moments_to_degree(checked, problem, save), measure
             )
         except ValueError:
-            # The energy needs a state that is not there.
+            # The energy needs a state that was not stored.
             continue
         if np.isfinite(computed):
             count += 1
@@ -108,7 +108,7 @@ def _moments_to_degree(checked: CheckedRun, problem: Problem, save: int) -> Moda
 
 
 def _heights(checked: CheckedRun) -> tuple[FloatArray, str]:
-    """Values that never fall, rates |v|^2 or less (softmax: Z |v|^2), and their name."""
+    """Values that never fall, and their name: energy in the climbing direction, or -free energy."""
     run, problem = checked.run, checked.problem
     if len(run.scaled_time) < 2:
         raise NotApplicable("one saved time")
@@ -141,7 +141,7 @@ def direction(checked: CheckedRun) -> Check:
 
 
 def _size(problem: Problem) -> float:
-    """Height of one cluster above none, with which errors are compared."""
+    """Scale of heights, with which errors are compared: energy of one cluster."""
     return abs(energy_unit(problem)) + problem.flow.diffusivity
 
 
@@ -176,16 +176,16 @@ def dissipation(checked: CheckedRun) -> Check:
 
 
 def _rate_unit(checked: CheckedRun, problem: Problem, save: int) -> float:
-    """Error of a rate of energy: velocities err by the tolerance times the largest."""
+    """Error of a rate of energy: velocities err by the tolerance times the largest speed."""
     fastest = largest_speed(problem.undriven) or 1.0
     error = max(checked.tolerance_at(save), ROUNDING)
-    # |v|^2 twice as much, and Z as much again.
+    # |v|^2 has twice the relative error of v, Z |v|^2 up to four times.
     return 4.0 * error * fastest**2 / abs(_strength(problem))
 
 
 @check("energy balance")
 def balance(checked: CheckedRun) -> Check:
-    """Differences of energy lie between what the rates at both ends allow."""
+    """Differences of energy lie within the bounds that the rates at both ends give."""
     (heights, _), problem, t = _heights(checked), checked.problem, checked.run.scaled_time
     rates = None if problem.terms else power_rates(problem)
     if rates is None:
@@ -198,7 +198,7 @@ def balance(checked: CheckedRun) -> Check:
         ends = np.array([power[k], power[k + 1]])
         if not np.all(np.isfinite(ends)):
             continue
-        # Longer than e^700 nothing is bracketed.
+        # e^700 is near the largest number.
         up = [_integral(min(rate * h, 700.0), h) for rate in (grows, falls)]
         down = [_integral(-min(rate * h, 700.0), h) for rate in (falls, grows)]
         margin = np.array([errors[k], errors[k + 1]])
@@ -226,7 +226,7 @@ def _integral(exponent: float, duration: float) -> float:
 
 
 def _power(checked: CheckedRun, problem: Problem) -> tuple[FloatArray, FloatArray]:
-    """P = int |v|^2 dmu at every save, of the states where they are kept, and its errors."""
+    """P = int |v|^2 dmu at every save, from the state where it is stored, and its errors."""
     run = checked.run
     power = np.full(len(run.scaled_time), np.nan)
     stored = run.diagnostics.get("energy_dissipation")
@@ -240,7 +240,7 @@ def _power(checked: CheckedRun, problem: Problem) -> tuple[FloatArray, FloatArra
 
 @check("path of moments")
 def path(checked: CheckedRun) -> Check:
-    """Moments have moved no further than the energy that was gained allows."""
+    """Moments have moved no further than the gained energy allows."""
     (heights, _), problem, t = _heights(checked), checked.problem, checked.run.scaled_time
     factor = mean_inverse_partition(problem)
     if factor is None:
@@ -284,7 +284,7 @@ def action(checked: CheckedRun) -> Check:
             raise NotApplicable(reason) from error
         moved = bound.squared_distance > 0.0
         share = (bound.squared_distance / (bound.bound + bound.allowance))[moved]
-        # What is no number is worse than any.
+        # NaN counts as the worst.
         worst = max([worst, *np.nan_to_num(share, nan=np.inf)])
         count += len(bound.times)
     if not count:
@@ -297,7 +297,7 @@ def action(checked: CheckedRun) -> Check:
 
 
 def _stretches(checked: CheckedRun) -> list[list[int]]:
-    """Saves beside each other whose distances are known, and do not take long."""
+    """Runs of consecutive saves whose distances can be computed in a short time."""
     stretches: list[list[int]] = [[]]
     for save, measure in enumerate(checked.run.measures):
         usable = measure is not None and checked.run.representation[save] != "characteristics"
@@ -310,14 +310,14 @@ def _stretches(checked: CheckedRun) -> list[list[int]]:
     axial = checked.space.has_rings
     if not axial and len(checked.sample) == len(checked.saves):
         return stretches
-    # A few pairs, each for itself: each takes the time of two states.
+    # A few separate pairs: each takes the time of two states.
     pairs = [[first, last] for each in stretches for first, last in pairwise(each)]
     step = max(1, -(-len(pairs) // (_FEW_PAIRS if axial else max(1, len(checked.sample) // 2))))
     return pairs[::step]
 
 
 def _part(checked: CheckedRun, problem: Problem, saves: list[int]) -> Run:
-    """A run of some of the saves."""
+    """Run restricted to some saves."""
     run = checked.run
     return replace(
         run,
@@ -327,11 +327,11 @@ def _part(checked: CheckedRun, problem: Problem, saves: list[int]) -> Run:
     )
 
 
-# Pairs of saves up to this far apart are compared, and pairs at distances that double.
+# Saves fewer steps apart than this are compared, and saves 8, 16, 32, ... steps apart.
 _NEAR = 8
 
 
 def _partners(first: int, count: int) -> list[int]:
-    """Later saves that a save is compared with."""
+    """Later saves with which a save is compared."""
     steps = [*range(1, _NEAR), *(2**k for k in range(3, 31))]
     return [first + step for step in steps if first + step < count]

@@ -1,8 +1,8 @@
-"""Check of the evolution itself: stored states are integrated to the next saved time again.
+"""Check of the evolution: stored states are integrated to the next saved time again.
 
-Nodes of characteristics move as weighted tokens. Errors of a step may grow by as much as the flow
-makes of any disturbance, which is measured where it matters: the interval is integrated a third
-time from a disturbed state.
+Nodes of characteristics move as weighted tokens. Errors of steps may grow like any disturbance. If
+the first comparison fails, the interval is integrated once more from a disturbed state, and the
+growth of the disturbance widens the bound.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from meanfield.verification.checked_run import (
     spread_over,
 )
 
-# Right-hand sides times operations of each, of all intervals: some seconds.
+# Most operations of all right-hand sides together: some seconds.
 _WORK = 5e8
-# Operations of a right-hand side of few numbers, and right-hand sides of a first step.
+# Least operations of a right-hand side, and right-hand sides of a first step.
 _LEAST_WORK, _FIRST_STEP = 1e5, 40.0
-# Beyond, the run took other steps than its diagnostics say.
+# Most right-hand sides of an interval, relative to the run's diagnostics.
 _PATIENCE = 4.0
 _DISTURBANCE = 1e-6
-# A save that rounding has moved into a step draws sqrt(eps) of the noise of that step anew.
+# If rounding moves a save into a step, sqrt(eps) of the step's noise is drawn anew.
 _NOISE = 1e-6
 
 
 class _TooLongError(Exception):
-    """An interval takes many times the right-hand sides that it took the run."""
+    """An interval takes many times the right-hand sides of the run."""
 
 
 @check("integrated again")
 def integrated(checked: CheckedRun) -> Check:
-    """Check of intervals between stored states."""
+    """Stored states evolve into the next stored states."""
     problem, run = checked.problem, checked.run
     if "config" not in run.attributes:
         raise NotApplicable("the run does not hold its run file")
@@ -89,19 +89,19 @@ def _size(checked: CheckedRun, save: int) -> float:
 
 
 def _steps(checked: CheckedRun, save: int) -> float:
-    """Right-hand sides of an interval, as the run counted them."""
+    """Number of right-hand sides of an interval, as the run counted them."""
     counts = checked.run.diagnostics.get("evaluations", np.zeros(save + 2))
     return float(max(counts[save + 1] - counts[save], 0.0)) + _FIRST_STEP
 
 
 def _sample(checked: CheckedRun, intervals: list[int]) -> list[int]:
-    """Intervals all over the run, as many as take some seconds."""
+    """Intervals spread over the run, as many as take some seconds."""
     work = [_steps(checked, save) * _size(checked, save) for save in intervals]
     return spread_over(intervals, work, _WORK)
 
 
 def _excess(checked: CheckedRun, problem: Problem, save: int) -> float:
-    """Distance of the next stored state from where this one leads, over what is allowed."""
+    """Distance between the next stored state and the integrated one, over its bound."""
     run, there, measure = checked.run, save + 1, checked.run.measures[save]
     evolution = Evolution(problem, checked.options, run.scaled_time[[there]], run.unit)
     most = _PATIENCE * _steps(checked, save)
@@ -120,7 +120,7 @@ def _excess(checked: CheckedRun, problem: Problem, save: int) -> float:
         return snapshot
 
     here = reached(measure)
-    # Nodes that a density begins in the interval are not those of the run.
+    # Nodes that replace a density within the interval are not the run's: moments are compared.
     nodes = run.measures[there] if isinstance(measure, Measure) else None
     far = _distance(checked, here, nodes, checked.moments[there])
     allowed = checked.grown(there)
@@ -133,7 +133,7 @@ def _excess(checked: CheckedRun, problem: Problem, save: int) -> float:
 
 
 def _disturbed(checked: CheckedRun, measure: Density | Measure | None) -> Density | Measure | None:
-    """State beside a state, without its symmetries."""
+    """State near a state, without its symmetries."""
     space = checked.space
     if isinstance(measure, Density):
         low = space.resize(measure.coefficients, 4)
@@ -153,7 +153,7 @@ def _disturbed(checked: CheckedRun, measure: Density | Measure | None) -> Densit
 def _begin(
     checked: CheckedRun, evolution: Evolution, save: int, measure: Density | Measure | None
 ) -> tuple[Checkpoint, Representation]:
-    """State at a save as the start of a step, and what carries it."""
+    """State at a save as the start of a step, and its carrier."""
     run, options = checked.run, evolution.options
     time, name, number = float(run.scaled_time[save]), run.representation[save], 0
     problem = evolution.problem_after(time)
@@ -163,7 +163,7 @@ def _begin(
             raise ValueError("the labels in the file differ from the labels of the problem")
         if run.diagnostics["labels"][-1] != len(labels.values) or np.isfinite(labels.band):
             raise ValueError("means over labels need more densities than are stored")
-        # Frames of labels that have not turned yet.
+        # The last number of the state is the turn of the labels' frames.
         state = np.append(measure.parts.ravel(), 0.0)
         fixed = {"refinement": np.asarray(1), "band": np.asarray(np.inf)}
         carrier = resumed(problem, options, name, state, fixed)
@@ -189,7 +189,7 @@ def _begin(
 def _tokens(
     evolution: Evolution, problem: Problem, measure: Measure, time: float
 ) -> Representation:
-    """Tokens, or nodes as weighted tokens, with their lengths and frequencies."""
+    """Carrier of tokens, or of nodes as weighted tokens, with lengths and frequencies."""
     points, layers = measure.points, problem.layering
     fixed = {} if measure.weights is None else {"weights": measure.weights}
     if not layers.moves_densities:
@@ -204,7 +204,7 @@ def _tokens(
 
 
 def _distance(checked: CheckedRun, reached: Snapshot, measure: Any, moments: Any) -> float:
-    """Distance of two states: of moments over their slopes, of the same tokens in the mean."""
+    """Larger of the differences of moments over their slopes and the mean distance of tokens."""
     space, degree = checked.space, checked.space.degree_of(moments)
     sizes = space.sizes_by_degree(reached.moments - moments)
     if space.is_sphere:

@@ -1,7 +1,7 @@
-"""Checks of how a measure moves: no faster than it can, and keeping what symmetric weights keep.
+"""Checks of the motion: bounds of speed, and invariants of symmetric weights.
 
-W_2 between two runs grows and falls at the rates of `papers.contraction`, because the energy has no
-larger second derivatives along geodesics, C above and L below. Along a run without normalisation
+The second derivatives of the energy along geodesics lie between -L and C. So W_2 between two runs
+grows and falls at most at these rates (`papers.contraction`). Along a run without normalisation
 P = int |v|^2 dmu has dP/dt = 2 c Hess E(v, v), so that -2 L P <= dP/dt <= 2 C P.
 
 Reference: Otto, Communications in PDE 26 (2001), 101-174 (gradient flows of measures, their
@@ -34,13 +34,13 @@ _TURN = 2.0 * np.pi
 def mean_distances(checked: CheckedRun, first: int, last: int) -> float:
     """Lower bound of W_1 between the measures at two saves, from their moments alone.
 
-    On the circle max_k |c_k(t) - c_k(s)| / k; elsewhere how far the mean vector has moved.
+    On the circle it is max_k |c_k(t) - c_k(s)| / k, elsewhere the displacement of the mean vector.
     """
     space = checked.space
     sizes = space.sizes_by_degree(checked.moments[last] - checked.moments[first])
     if space.is_circle:
         return float((sizes[1:] / np.arange(1, len(sizes))).max(initial=0.0))
-    # One point has the mean vector of length 1.
+    # In this unit the mean vector of one point has length 1.
     return float(sizes[1] / space.largest_sizes(1)[1])
 
 
@@ -67,7 +67,7 @@ def speed(checked: CheckedRun) -> Check:
 
 
 def _farthest(checked: CheckedRun, save: int) -> float:
-    """Farthest that a token has moved since the save before, 0 of what are no tokens."""
+    """Largest displacement of a token since the previous save, 0 for other carriers."""
     run = checked.run
     if run.representation[save - 1 : save + 1] != ("particles", "particles"):
         return 0.0
@@ -90,7 +90,7 @@ def _unbounded(problem: Problem) -> str:
 
 
 def not_balanced(problem: Problem) -> str | None:
-    """Why int x ^ v dmu is not 0 for all measures; None where it is: symmetric weights, V = c I."""
+    """Why int x ^ v dmu may differ from 0; None if weights are symmetric and V = c I."""
     if problem.has_labels:
         return "tokens have labels, and do not see each other alike"
     if problem.terms:
@@ -141,7 +141,7 @@ def _speed_unit(checked: CheckedRun, save: int) -> float:
 
 
 def _saved_tokens(run: Run) -> list[tuple[int, Measure]]:
-    """Saves at which particles carried the run, and these."""
+    """Saves at which particles carried the run, with their measures."""
     return [
         (save, each)
         for save, each in enumerate(run.measures)
@@ -151,7 +151,7 @@ def _saved_tokens(run: Run) -> list[tuple[int, Measure]]:
 
 @check("mean angle")
 def mean_angle(checked: CheckedRun) -> Check:
-    """The mean of unwrapped angles of tokens stays what it was."""
+    """The mean of unwrapped angles of tokens is constant."""
     run, problem = checked.run, checked.problem
     if not checked.space.is_circle:
         raise NotApplicable("only angles have a mean that is conserved")
@@ -173,8 +173,8 @@ def mean_angle(checked: CheckedRun) -> Check:
     elapsed = float(run.scaled_time[last] - run.scaled_time[begin])
     steps = float(run.diagnostics.get("steps", np.zeros(last + 1))[last])
     speed_ = max((largest_speed(each) or 0.0 for each in checked.problem.staged), default=0.0)
-    # Runge-Kutta methods keep linear invariants: what is left is rounding, of velocities over
-    # the whole time and of positions in each step.
+    # Runge-Kutta methods keep linear invariants up to rounding: of velocities over the whole time,
+    # and of positions in each step.
     allowed = ROUNDING * speed_ * elapsed + 4 * EPS * (1.0 + largest) * (1.0 + steps)
     return measured(
         worst, allowed,
@@ -199,7 +199,7 @@ def order(checked: CheckedRun) -> Check:
     worst, allowed, at = 0.0, checked.grown(begin), begin
     for save, each in tokens[1:]:
         angles = (each.points - turns)[ranks]
-        # Those behind a token, and the same a turn back.
+        # Largest angle of the tokens that began behind each one, up to a turn back.
         ahead = np.maximum.accumulate(np.concatenate([angles - _TURN, angles]))[len(angles) :]
         passed = float(each.mass[ranks] @ (ahead - angles))
         if not passed <= worst:
@@ -225,7 +225,7 @@ def _may_pass(checked: CheckedRun, problem: Problem) -> str:
 
 
 def power_rates(problem: Problem) -> tuple[float, float] | None:
-    """Rates (A, B) with -A P <= dP/dt <= B P, P = int |v|^2 dmu; None but for bare kernels."""
+    """Rates (A, B) with -A P <= dP/dt <= B P, P = int |v|^2 dmu; None if no bound is known."""
     if problem.flow.diffusivity:
         return None
     try:
@@ -236,10 +236,10 @@ def power_rates(problem: Problem) -> tuple[float, float] | None:
 
 
 def largest_speed(problem: Problem) -> float | None:
-    """Bound of all speeds; None where weights are unbounded, or more than attention moves.
+    """Bound of all speeds; None off the sphere, with noise, and if more than attention moves.
 
-    |strength| max |a| of a kernel, |strength| of a normalised one; of heads the sum of |V|_2,
-    each times its largest weight.
+    It is |strength| max |a| for a kernel, |strength| for a normalised one; for heads the sum of
+    |V|_2, each times its largest weight.
     """
     others = problem.terms or problem.frequencies is not None or problem.layers is not None
     if others or problem.flow.diffusivity or not problem.manifold.is_sphere:
@@ -248,11 +248,11 @@ def largest_speed(problem: Problem) -> float | None:
 
 
 def mean_inverse_partition(problem: Problem) -> float | None:
-    """Bound of int dmu / Z over all measures: what the squared speed may exceed Z |v|^2 by.
+    """Bound of int dmu / Z over all measures; None for heads and kernels of a user's own.
 
-    N sets of diameter w that cover the sphere give N / min_{s >= cos w} a, since Z in each is at
-    least its mass times that: N = 2 pi / w arcs, or N <= 1 over the mass of a ball of radius w / 4.
-    Never more than 1 / min a. 1 where Z = 1, None of heads and kernels of a user's own.
+    Let N sets of diameter w cover the sphere. In each, Z is at least its mass times
+    min_{s >= cos w} a, so the bound is N over this minimum. N = 2 pi / w arcs suffice, or
+    N <= 1 over the mass of a ball of radius w / 4. 1 / min a is a bound too. 1 if Z = 1.
     """
     if not _divided(problem):
         return 1.0
@@ -278,5 +278,5 @@ def mean_inverse_partition(problem: Problem) -> float | None:
 
 
 def _divided(problem: Problem) -> bool:
-    """True if Z may differ from 1; doubly stochastic weights climb an energy without it."""
+    """True if Z may differ from 1; the energy of doubly stochastic weights has no Z."""
     return problem.normalization == "softmax" and problem.kernel.log_slope != 0.0

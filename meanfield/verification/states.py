@@ -1,4 +1,4 @@
-"""Checks of what is stored: origin, times, masses, symmetry, moments, resolution, fluctuations."""
+"""Checks of stored data: origin, times, masses, symmetry, moments, resolution, fluctuations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from meanfield.verification.checked_run import (
     verdict,
 )
 
-# Weights of a measure are read, and made to add up, within this.
+# Measures accept weights whose sum differs from 1 by this, and normalise them.
 _MASS = 1e-9
 # Tolerance of observables: the same code computes them, maybe on another machine.
 _SAME = 1e-11
@@ -48,7 +48,7 @@ def times(checked: CheckedRun) -> Check:
 
 @check("finite")
 def finite(checked: CheckedRun) -> Check:
-    """Moments are numbers, and so are the observables that always are."""
+    """Moments, order parameter and counts are finite; no observable is infinite; rows are equal."""
     run = checked.run
     wrong = [] if np.all(np.isfinite(run.moments)) else ["moments"]
     for name in ("order_parameter", "clusters/count"):
@@ -66,7 +66,7 @@ def finite(checked: CheckedRun) -> Check:
 
 @check("mass")
 def masses(checked: CheckedRun) -> Check:
-    """Mass 1; weights not negative, points where they belong, densities not below 0."""
+    """The mass is 1, weights and densities are not negative, points lie on the manifold."""
     run, worst, what = checked.run, 0.0, "mass 1"
     if not checked.saves:
         raise NotApplicable(checked.no_states)
@@ -82,7 +82,7 @@ def masses(checked: CheckedRun) -> Check:
 
 
 def _defects(checked: CheckedRun, save: int) -> Iterator[tuple[float, str]]:
-    """Defects of a saved state over what is allowed, and their names."""
+    """Defects of a saved state over their bounds, and their names."""
     measure, space = checked.run.measures[save], checked.space
     if isinstance(measure, LabelledDensity):
         excess = float(np.abs(measure.parts[:, 0] - 1.0).max())
@@ -92,7 +92,7 @@ def _defects(checked: CheckedRun, save: int) -> Iterator[tuple[float, str]]:
         grid = space.grid(measure.max_degree)
         yield abs(complex(measure.coefficients[0]) - 1.0) / _MASS, "mass"
         lowest = float(grid.to_nodal(measure.coefficients).min())
-        # What errors of all degrees together move a value by.
+        # Change of a value by errors of all degrees together.
         error = checked.grown(save) * float(space.largest_sizes(measure.max_degree).sum())
         yield -lowest / (2.0 * error), f"density {lowest:.2g}"
         return
@@ -107,7 +107,7 @@ def _defects(checked: CheckedRun, save: int) -> Iterator[tuple[float, str]]:
 
 @check("moments possible")
 def possible(checked: CheckedRun) -> Check:
-    """No moment is larger than that of a single point, and the mass is 1."""
+    """No moment is larger than the moment of a single point, and the mass is 1."""
     space = checked.space
     if not space.is_sphere:
         raise NotApplicable("in R^d moments have no bound")
@@ -179,11 +179,11 @@ def observables(checked: CheckedRun) -> Check:
 
 
 def _difference(stored: Any, value: Any) -> float:
-    """Largest difference, relative to numbers above 1; infinite where one alone is a number."""
+    """Largest difference, relative to numbers above 1; infinite if NaNs are at other places."""
     stored, value = np.atleast_1d(stored), np.atleast_1d(value)
     if len(stored) < len(value):
         return np.inf
-    # Rows of files are as long as the longest.
+    # Files pad rows with NaN to the longest.
     padded = np.full(stored.shape, np.nan)
     padded[: len(value)] = value
     if not np.array_equal(np.isnan(stored), np.isnan(padded)):
@@ -218,13 +218,13 @@ def start(checked: CheckedRun) -> Check:
     )  # fmt: skip
 
 
-# Moments of points are sums of unit terms, known to rounding.
+# Moments of points are sums of unit terms, right to rounding.
 _ROUNDING = 1e-12
 
 
 @check("symmetry")
 def symmetry(checked: CheckedRun) -> Check:
-    """Moments that the symmetry of the start forbids stay rounding, but for errors of cells."""
+    """Moments that the symmetry of the start forbids stay 0, up to rounding or errors of cells."""
     run, problem = checked.run, checked.problem
     if len(run.scaled_time) < 2:
         raise NotApplicable("one saved time")
@@ -268,7 +268,7 @@ def tails(checked: CheckedRun) -> Check:
 
 @check("cells")
 def cells(checked: CheckedRun) -> Check:
-    """No cell of characteristics leaves more than the tolerance, in the mean."""
+    """The mean error of the cells of characteristics is below the tolerance."""
     run = checked.run
     error, count = (run.diagnostics.get(each) for each in ("error", "cells"))
     if error is None or count is None or not np.any(np.isfinite(error / count)):
@@ -282,7 +282,7 @@ def cells(checked: CheckedRun) -> Check:
 
 @check("degree")
 def degrees(checked: CheckedRun) -> Check:
-    """Densities and moments reach the degree that carries the kernel."""
+    """Densities and moments reach the degree of the kernel."""
     run, needed = checked.run, checked.problem.kernel_degree
     if not checked.space.has_series:
         raise NotApplicable("moments end with the mean vector: tokens are summed over pairs")
@@ -296,7 +296,7 @@ def degrees(checked: CheckedRun) -> Check:
     )  # fmt: skip
 
 
-# Far above what another version of a library changes.
+# Relative difference of facts, far above changes between versions of libraries.
 _SAME_FACT = 1e-9
 _FACTS = (
     "manifold", "kernel", "beta", "normalized", "strength", "diffusivity", "paper_time_factor",
@@ -306,7 +306,7 @@ _FACTS = (
 
 @check("seal")
 def sealed(path: str | os.PathLike[str]) -> Check:
-    """No other program has written into the file: any that does removes the seal."""
+    """No other program has written into the file, which would remove its seal."""
     note = "the checksum at the end of the file fits all that it holds"
     if seal_of(path):
         return verdict(True, note)
@@ -322,7 +322,7 @@ def complete(checked: CheckedRun) -> Check:
 
 @check("hash")
 def unchanged(checked: CheckedRun) -> Check:
-    """The numbers are those that were written."""
+    """The stored numbers have the stored hash."""
     run = checked.run
     stored = run.attributes.get("result_hash")
     if stored is None and run.source_problem is not None:
@@ -336,7 +336,7 @@ def unchanged(checked: CheckedRun) -> Check:
 
 @check("problem")
 def facts(checked: CheckedRun) -> Check:
-    """The file's facts on the problem agree with its run file."""
+    """The file's facts of the problem agree with its run file."""
     run = checked.run
     if run.source_problem is None and "config" not in run.attributes:
         return verdict(False, "the file holds no run file: attribute config is missing")
@@ -363,7 +363,7 @@ def _same(expected: object, value: object) -> bool:
 
 @check("growth rates")
 def rates(checked: CheckedRun) -> Check:
-    """Stored growth rates equal the problem's."""
+    """Stored growth rates equal those of the problem."""
     expected, stored = growth_rates_in_attributes(checked.problem), checked.run.growth_rates
     if len(expected) <= 1 and len(stored) <= 1:
         raise NotApplicable("none are known in closed form")
@@ -377,15 +377,15 @@ def rates(checked: CheckedRun) -> Check:
     )  # fmt: skip
 
 
-# Rounding of sums over nodes; what steps and truncation leave in covariances, as shares; and in the
-# limit, which tails of influence functions allow to be coarser than the run.
+# Rounding of sums over nodes; relative errors of covariances by steps and truncation; errors of
+# the limit, which may be coarser than the run.
 _FLUCTUATION_ROUNDING = 1e-11
 _SHARE = 1e-8
 _LIMIT = 1e-6
 
 
 def fluctuation_checks(checked: CheckedRun) -> Iterator[Check]:
-    """Checks of the covariance, of its start and of the limit; none without fluctuations."""
+    """Checks of the covariance, its start and the limit; none without fluctuations."""
     fluctuations = checked.run.fluctuations
     if fluctuations is None or not fluctuations.resolved.any():
         return
@@ -402,7 +402,7 @@ def fluctuation_checks(checked: CheckedRun) -> Iterator[Check]:
 
 @check("fluctuations: covariance")
 def spread(fluctuations: Fluctuations) -> Check:
-    """Covariances are symmetric and not negative in any direction."""
+    """Covariances are symmetric and positive semidefinite."""
     covariance = fluctuations.real_covariance[fluctuations.resolved]
     if not np.isfinite(covariance).all():
         return verdict(False, "not all of its entries are finite")
@@ -417,7 +417,7 @@ def spread(fluctuations: Fluctuations) -> Check:
 
 @check("fluctuations: start")
 def beginning(checked: CheckedRun, fluctuations: Fluctuations, initial: Density) -> Check:
-    """Tokens begin independent: C = int Y Y^T dmu_0 - m m^T, and no shift."""
+    """Tokens begin independent: C = int Y Y^T dmu_0 - m m^T, and the shift is 0."""
     space, of = checked.space, coordinates(checked.space.dimension, fluctuations.degree)
     grid = space.grid(initial.max_degree + 2 * fluctuations.degree)
     fields = space.resize(of.to_coefficients(np.eye(of.size)), grid.max_degree)
@@ -435,7 +435,7 @@ def beginning(checked: CheckedRun, fluctuations: Fluctuations, initial: Density)
 
 @check("fluctuations: limit")
 def limits(checked: CheckedRun, fluctuations: Fluctuations, rows: npt.NDArray[np.bool_]) -> Check:
-    """Their limit is the run."""
+    """The limit of the fluctuations equals the run."""
     moments = checked.space.resize(checked.moments[rows], fluctuations.degree)
     return measured(
         float(np.abs(fluctuations.limit[rows] - moments).max()), _LIMIT,

@@ -1,4 +1,4 @@
-"""All checks of a run, in the order in which they are read."""
+"""All checks of a run, in the order of the table."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CHECKS: tuple[Callable[[CheckedRun], Check], ...] = (
     states.degrees,
     integrated.integrated,
 )
-"""Checks of every run, in their order."""
+"""Checks of every run, in the order of the table."""
 
 
 @checked
@@ -49,31 +49,33 @@ def verify(
     *,
     progress: bool | Callable[[Iterable[Check]], Iterable[Check]] = False,
 ) -> Verification:
-    """Put a run to all checks that its mathematics allows.
+    """Check a run by all laws that apply to its problem.
 
-    The checks cover the file (complete, unchanged, of its problem) and the stored states: times,
-    masses, moments, observables, resolution. They cover the motion: speeds, int x ^ v dmu = 0 and
-    the mean angle for symmetric weights, the symmetry of the start. They cover the energy: its
-    direction, dE/dt = int Z |v|^2 dmu / strength, W_2(mu_s, mu_t)^2 <= (t - s) (E_t - E_s). Some
-    intervals are integrated again. A check that does not apply says why. Large runs are checked at
-    a sample of their saves, and the notes say so.
+    - File: complete, unchanged, agrees with its problem.
+    - States: times, masses, moments, observables, resolution, symmetry.
+    - Motion: speeds; int x ^ v dmu = 0 and the mean angle for symmetric weights; some intervals are
+      integrated again.
+    - Energy: direction; dE/dt = int Z |v|^2 dmu / strength;
+      W_2(mu_s, mu_t)^2 <= (t - s) (E_t - E_s) / min Z.
+
+    A check that does not apply gives the reason. Large runs are checked at a sample of their saves.
 
     Parameters
     ----------
     run : Run or path
-        A run, or a file of one. States that are not stored or loaded are not checked.
+        A run, or its file. States that are not stored or loaded are not checked.
     progress : bool or callable (checks) -> checks
-        Show a bar, or pass the checks through the callable as they come.
+        Show a bar, or pass the checks through the callable.
 
     Returns
     -------
     Verification
-        `passed` for all, a `Check` each in `checks` and by its name, a table in print.
+        `passed`, and a `Check` for each name; `print` shows a table.
 
     Raises
     ------
     ValueError
-        If a path leads to no file of a run, or to a damaged one.
+        If the path is no file of a run, or the file is damaged.
 
     Examples
     --------
