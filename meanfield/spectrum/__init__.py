@@ -1,1 +1,1 @@
-"""Linear theory: growth rates, onset and cluster counts before any run."""
+"""Linear theory: growth rates, onset times and cluster counts, without a run."""

@@ -1,4 +1,4 @@
-"""How many clusters independent tokens form, by Rice's formula: the law in closed form.
+"""Mean number of clusters of independent tokens in closed form, by Rice's formula.
 
 The moments of N independent uniform tokens are Gaussian with E|m_l|^2 = 1/N, and in the linear
 phase each grows like e^{lambda_l t}. Tokens then climb to the maxima of the attention potential
@@ -7,8 +7,8 @@ Phi = strength W * mu, an isotropic Gaussian field:
     v_l = E|Phi_l|^2 = (strength w_l)^2 e^{2 lambda_l t} / N
 
 for each of the 2l + 1 coefficients of degree l (on the circle c_k and c_-k). With diffusion the
-noise of the tokens adds to it, see `potential_variances`. The mean number of maxima is known
-exactly on the circle (Rice) and on the sphere (Kac-Rice). The linear phase ends at the onset time
+noise of the tokens adds a term, see `potential_variances`. The mean number of maxima is exact on
+the circle (Rice) and on the sphere (Kac-Rice). The linear phase ends at the onset time
 ln N / (2 lambda_max).
 """
 
@@ -24,8 +24,8 @@ from meanfield.problem import Problem
 from meanfield.spaces.manifold import laplacian_eigenvalues
 from meanfield.spectrum.stability import growth_rate_max, growth_rates, onset_time
 
-# Share of the variance of second derivatives in all higher degrees, below which these are cut: no
-# maximum of a typical field moves by more than 1e-6 of its width.
+# Higher degrees are cut if they have less than this share of the variance of second derivatives:
+# no maximum of a typical field moves by more than 1e-6 of its width.
 _NEGLIGIBLE = 1e-12
 # Squares of amplitudes stay in the range of doubles.
 _LARGEST_EXPONENT = 300.0
@@ -36,16 +36,16 @@ def potential_variances(problem: Problem, tokens: int, time: float | None = None
 
         v_l = (strength w_l)^2 [e^{2 lambda_l t} + D l(l+d-2) (e^{2 lambda_l t} - 1) / lambda_l] / N
 
-    and v_0 = 0. The second term is the noise of the tokens themselves since time 0, with
-    diffusivity D: dm_l = lambda_l m_l dt + sqrt(2 D l(l+d-2) / N) dB.
+    and v_0 = 0. The second term is the noise of the tokens since time 0, with diffusivity D:
+    dm_l = lambda_l m_l dt + sqrt(2 D l(l+d-2) / N) dB.
 
     - problem: its initial measure is not used.
     - tokens: their number N, at least 2.
-    - time: scaled time; the onset time by default.
+    - time: scaled time, by default the onset time.
 
-    Returns (max_degree + 1,): up to the degree beyond which the wells feel nothing; zeros of shape
-    (2,) where nothing grows and no time is given. ValueError if tokens < 2, or the time is negative
-    or far beyond the linear phase.
+    Returns (max_degree + 1,), without degrees that are negligible; zeros of shape (2,) if nothing
+    grows and no time is given. ValueError if tokens < 2, or the time is negative or far beyond the
+    linear phase.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
@@ -71,9 +71,9 @@ def potential_variances(problem: Problem, tokens: int, time: float | None = None
 
 
 def potential_growth(problem: Problem, tokens: int) -> FloatArray:
-    """Signed size strength w_l e^{lambda_l t} / sqrt(N) of the potential, without noise.
+    """Factors strength w_l e^{lambda_l t} / sqrt(N) at the onset time t, without noise.
 
-    Times sqrt(N) m_l, m_l the moments of given tokens, it is their potential at the onset time.
+    Times sqrt(N) m_l, with the moments m_l of given tokens, they are the potential.
     """
     time = onset_time(problem, tokens)
     if not math.isfinite(time):
@@ -98,7 +98,7 @@ def _linear_phase(problem: Problem, tokens: int, time: float) -> tuple[FloatArra
 
 
 def _carried(problem: Problem, variances: FloatArray) -> int:
-    """How many degrees the second derivatives of the potential feel, at least 2."""
+    """Number of degrees that matter to the second derivatives of the potential, at least 2."""
     dimension, l = problem.zonal.dimension, np.arange(len(variances))
     curvature = variances * (l * (l + dimension - 1.0)) ** 2 * l ** (dimension - 1.0)
     above = np.cumsum(curvature[::-1])[::-1]
@@ -113,13 +113,12 @@ def mean_maxima(dimension: int, variances: FloatArray) -> float:
                   C' = sum_l (2l+1) v_l l(l+1) / 2,
                   C'' = sum_l (2l+1) v_l (l-1)l(l+1)(l+2) / 8,
 
-    C', C'' the derivatives at 1 of the covariance as a function of the cosine.
+    C' and C'' are derivatives at 1 of the covariance as a function of the cosine.
 
     - dimension: 1 for the circle, 2 for the sphere.
-    - variances (max_degree + 1,): E|g_l|^2 of each coefficient of degree l; degree 0 does not
-      count.
+    - variances (max_degree + 1,): E|g_l|^2 of each coefficient of degree l; degree 0 is ignored.
 
-    Returns: 0 for the zero field. ValueError in other dimensions, for which no formula is built in.
+    Returns 0 for the zero field. ValueError in other dimensions, which have no formula here.
 
     Rice, Mathematical analysis of random noise, Bell Syst. Tech. J. 24 (1945), section 3.6.
     Cheng, Schwartzman, Expected number and height distribution of critical points of smooth
@@ -153,8 +152,7 @@ def mean_maxima(dimension: int, variances: FloatArray) -> float:
 def mean_clusters(problem: Problem, tokens: int, time: float | None = None) -> float:
     """Mean number of clusters of N independent uniform tokens, from linear theory.
 
-    The mean number of maxima of the attention potential at the end of the linear phase, see
-    `potential_variances` and `mean_maxima`.
+    It is the mean number of maxima of the attention potential at the end of the linear phase.
 
     Parameters
     ----------
@@ -163,12 +161,12 @@ def mean_clusters(problem: Problem, tokens: int, time: float | None = None) -> f
     tokens : int
         Their number N, at least 2.
     time : float, optional
-        Scaled time; the onset time by default.
+        Scaled time, by default the onset time.
 
     Returns
     -------
     float
-        0 where nothing grows: the uniform measure is stable and there are no clusters.
+        0 if nothing grows: the uniform measure is stable and there are no clusters.
 
     Raises
     ------
@@ -189,8 +187,8 @@ def mean_clusters(problem: Problem, tokens: int, time: float | None = None) -> f
 def tokens_for_dominance(problem: Problem, ratio: float = 10.0) -> float:
     """Number of tokens at which the fastest degree dominates when the linear phase ends.
 
-    Amplitudes start equal. At the onset time the fastest is larger than the second by
-    N^{(1 - r) / 2}, r the ratio of their rates, so that
+    Amplitudes start equal. At the onset time the fastest exceeds the second by the factor
+    N^{(1 - r) / 2}, with the ratio r of their rates, so
 
         N = ratio^{2 / (1 - r)}.
 
@@ -199,12 +197,12 @@ def tokens_for_dominance(problem: Problem, ratio: float = 10.0) -> float:
     problem : Problem
         Its initial measure is not used.
     ratio : float
-        How much larger, above 1.
+        Ratio of the two amplitudes, above 1.
 
     Returns
     -------
     float
-        Infinite where nothing grows, or beyond the range of doubles.
+        Infinite if nothing grows, or beyond the range of doubles.
 
     Raises
     ------
@@ -223,6 +221,6 @@ def tokens_for_dominance(problem: Problem, ratio: float = 10.0) -> float:
     if fastest <= 0:
         return math.inf
     second = float(np.sort(growth_rates(problem)[1:])[-2])
-    # The logarithm first: the power may be beyond the range of doubles.
+    # By the logarithm, because the power may exceed the range of doubles.
     exponent = 2.0 * math.log(ratio) * fastest / max(fastest - second, math.ulp(0.0))
     return math.exp(exponent) if exponent < 709.0 else math.inf

@@ -1,14 +1,13 @@
-"""Rates of any configuration of clusters: how it breaks up, and how tight its clusters are.
+"""Escape and contraction rates of any configuration of clusters.
 
 Clusters x_i with masses m_i move with v_i = strength sum_j m_j a(s_ij) P_i x_j [/ Z_i]. With
-u_ij = P_i x_j the derivative of v_i along tangent displacements e of all of them is:
+u_ij = P_i x_j the derivative of v_i along tangent displacements e of all clusters is:
 
     sum_{j != i} m_j [ a'_ij u_ij (<u_ij, e_i> + <u_ji, e_j>) + a_ij (P_i e_j - s_ij e_i) ].
 
-Normalised flows replace the first u_ij by u_ij - v_i and divide by Z_i. This is the derivative for
-displacements of whole clusters; a test particle beside cluster i has the terms in e_i alone, and
-the cluster's own. Everything is a sum of differences over pairs, so rates of 1e-23 keep their
-digits, unlike rates from moments.
+Normalised flows replace the first u_ij by u_ij - v_i and divide by Z_i. For a test particle beside
+cluster i only the terms in e_i remain, and j = i belongs to the sum. All are sums of differences
+over pairs, so rates of 1e-23 keep their digits, unlike rates from moments.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ class ClusterRates:
     """Rates of a configuration of n clusters, in scaled time.
 
     - manifold: name of the manifold, of dimension k.
-    - escape (n k,): eigenvalues of the Jacobian, largest real part first. Those with positive real
-      part lead away. Rotations of a stationary configuration are among them, with rate 0.
+    - escape (n k,): eigenvalues of the Jacobian, largest real part first; positive real parts lead
+      away. They include rotations of a stationary configuration, with rate 0.
     - modes (n k, n) on the circle, (n k, n, d) on spheres of R^d: modes[r] displaces cluster i by
       the tangent vector modes[r, i] (radians); the sum of squares is 1.
-    - contraction (n,): rate at which a test particle falls into each cluster, on spheres in the
-      direction in which it is slowest. Negative: that cluster would be torn apart.
+    - contraction (n,): rate at which a test particle falls into each cluster, on spheres along the
+      slowest direction. A cluster with a negative rate is torn apart.
     - drift: speed of the fastest cluster, 0 or rounding if the configuration is stationary.
     """
 
@@ -48,10 +47,10 @@ class ClusterRates:
 
     @property
     def lifetime(self) -> float:
-        """Time 1 / (largest escape rate) in which a displacement grows e-fold; inf if none does.
+        """Time 1 / (largest escape rate) in which a displacement grows e-fold; inf if none grows.
 
-        A displacement of size h needs about ln(1/h) of them. Rates that are rounding of the
-        fastest count as 0, which is what rotations have.
+        A displacement of size h needs about ln(1/h) such times. Rates that are rounding of the
+        fastest, as those of rotations, count as 0.
         """
         largest = float(self.escape[0].real)
         rounding = _SYMMETRY_NOISE * len(self.escape) * float(np.abs(self.escape).max())
@@ -70,11 +69,11 @@ class ClusterRates:
 class Linearisation:
     """Derivatives of the velocity at clusters, in tangent frames of k vectors."""
 
-    # (n, k, n, k): derivative of the velocity of cluster i by the place of cluster j.
+    # (n, k, n, k): derivative of the velocity of cluster i with respect to the place of cluster j.
     among_clusters: FloatArray
     of_field: FloatArray  # (n, k, k): derivative of the field of all clusters at cluster i
     drift: FloatArray  # (n, k): velocity of every cluster
-    # (n,): m_i Z_i: inertia_i among_clusters_ij is symmetric; None if nothing is.
+    # (n,): m_i Z_i, which makes inertia_i among_clusters_ij symmetric; None if it does not.
     inertia: FloatArray | None
 
 
@@ -83,10 +82,9 @@ def cluster_rates(problem: Problem, measure: Measure) -> ClusterRates:
     """Escape rates, modes and contraction rates of clusters of any masses at any places.
 
     At a stationary configuration (a polygon, a polytope, opposite clusters of any masses) a small
-    displacement along a mode grows like e^{rate t}. While the clusters move, the rates say how fast
-    two nearby configurations separate at this instant. They describe one configuration as long as
-    it hardly moves, `drift` * time << 1. Under USA, and at stationary configurations, they are
-    real; else they may come as complex pairs.
+    displacement along a mode grows like e^{rate t}. If the clusters move, the rates say how fast
+    two nearby configurations separate at this instant; they hold as long as `drift` * time << 1.
+    Under USA, and at stationary configurations, they are real; else there may be complex pairs.
 
     Parameters
     ----------
@@ -98,10 +96,10 @@ def cluster_rates(problem: Problem, measure: Measure) -> ClusterRates:
     Returns
     -------
     ClusterRates
-        Errors of the rates are a few n eps times the largest of them: of rates of 1e-23 the
-        leading ones are right to 13 digits, and those that are 1e15 times slower are rounding. A
-        kernel given by a function is differentiated through its Chebyshev series, of which
-        128 eps of the largest term is noise: 128 degree^2 eps is lost.
+        Errors are a few n eps times the largest rate: 13 digits of the leading rates are right, and
+        rates 1e15 times slower are rounding. A kernel given by a function is differentiated through
+        its Chebyshev series, whose noise is 128 eps of the largest term; its rates lose
+        128 degree^2 eps.
 
     Raises
     ------
@@ -109,11 +107,11 @@ def cluster_rates(problem: Problem, measure: Measure) -> ClusterRates:
         If measure is no Measure.
     ValueError
         If it lives on another manifold than the problem, or there is diffusion, under which
-        clusters are no states.
+        clusters are not stationary.
 
     See Also
     --------
-    next_merge_estimate : which clusters meet first, and when.
+    next_merge_estimate : the two clusters that meet first, and when.
 
     Examples
     --------
@@ -135,7 +133,7 @@ def cluster_rates(problem: Problem, measure: Measure) -> ClusterRates:
     values, vectors = _eigen(linear.among_clusters.reshape(n * k, n * k), linear.inertia, k)
     order = np.argsort(-values.real, kind="stable")
     modes = np.einsum("ikx,ikr->rix", frames, vectors[:, order].reshape(n, k, n * k))
-    # The slowest direction: on the sphere the field's derivative is a matrix at each cluster.
+    # The slowest direction: on spheres the field's derivative is a matrix at each cluster.
     fall = np.linalg.eigvals(-linear.of_field).real.min(axis=1)
     return ClusterRates(
         manifold=measure.manifold.name,
@@ -147,7 +145,7 @@ def cluster_rates(problem: Problem, measure: Measure) -> ClusterRates:
 
 
 def linearisation(problem: Problem, measure: Measure, frames: FloatArray) -> Linearisation:
-    """Exact derivatives of the velocity in tangent frames (n, k, d), or ones (n, 1, 1)."""
+    """Exact derivatives of the velocity in tangent frames (n, k, d), or (n, 1, 1) on the circle."""
     points, masses, normalized = measure.points, measure.mass, problem.zonal.normalized
     n, k = frames.shape[:2]
     angles = measure.manifold.distance(points[:, None], points[None])
@@ -164,7 +162,7 @@ def linearisation(problem: Problem, measure: Measure, frames: FloatArray) -> Lin
     matrix += np.einsum("ij,ijkl->ikjl", attention, turned)
     each = np.arange(n)
     matrix[each, :, each] = (inward * others[:, :, None, None]).sum(axis=1)
-    # v DZ / Z spoils the symmetry of a quotient, unless the clusters stand still.
+    # v DZ / Z breaks the symmetry of a quotient, unless the clusters stand still.
     spoilt = np.abs(drift).max() * np.abs(slope[:, :, None] * toward).max() if normalized else 0.0
     inertia = masses * partition
     symmetric = inertia.min() > 0 and spoilt <= _SYMMETRY_NOISE * np.abs(matrix).max()
@@ -178,7 +176,7 @@ def linearisation(problem: Problem, measure: Measure, frames: FloatArray) -> Lin
 
 
 def check_clusters(problem: Problem, measure: Measure) -> None:
-    """Refuse what is no configuration of clusters of the problem."""
+    """Refuse measures and problems for which clusters have no rates."""
     problem.check_lives("the clusters live", measure)
     problem.check_own_clock("rates of clusters")
     check_no_diffusion(problem)
@@ -195,8 +193,8 @@ def tangent_frames(measure: Measure) -> FloatArray:
     points = measure.points
     if not measure.manifold.point_axes:
         return np.ones((len(points), 1, 1))
-    # The reflection that swaps x and the axis nearest to it, e, up to a sign that keeps them apart,
-    # takes the other axes to tangent vectors: 1 - u u^T / (1 + |x_e|), u = x + sign e.
+    # A Householder reflection swaps x and -sign e, e the axis nearest to x. It maps the other axes
+    # to tangent vectors: 1 - u u^T / (1 + |x_e|), u = x + sign e.
     n, d = points.shape
     each, axis = np.arange(n), np.abs(points).argmax(axis=1)
     normal = points.copy()
@@ -215,7 +213,7 @@ def _geometry(
         toward = np.sin(points[None] - points[:, None])[:, :, None]
         return toward, np.cos(angles)[:, :, None, None]
     sign = np.where(angles > 0.5 * np.pi, -1.0, 1.0)
-    # P_i x_j = P_i (x_j - sign x_i), which is small where it is.
+    # P_i x_j = P_i (x_j - sign x_i): the difference is small where the projection is.
     difference = points[None] - sign[:, :, None] * points[:, None]
     toward = np.einsum("ikx,ijx->ijk", frames, difference)
     return toward, np.einsum("ikx,jlx->ijkl", frames, frames)
@@ -224,7 +222,7 @@ def _geometry(
 def _eigen(
     matrix: FloatArray, inertia: FloatArray | None, k: int
 ) -> tuple[FloatArray | ComplexArray, FloatArray | ComplexArray]:
-    """Eigenvalues and eigenvectors of unit length (columns)."""
+    """Eigenvalues and unit eigenvectors (columns)."""
     if inertia is None:
         values, vectors = np.linalg.eig(matrix)
     else:

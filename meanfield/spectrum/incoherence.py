@@ -1,13 +1,13 @@
-"""Growth about incoherence of tokens on the circle that also turn by themselves.
+"""Growth about incoherence of tokens on the circle with natural frequencies.
 
     theta' = omega + v[mu](theta),    omega ~ g
 
-For any kernel the moments of degree k about incoherence, where each frequency has a uniform law,
-grow like e^{st} with
+In incoherence the tokens of each frequency are uniform. For any kernel, moments of degree k about
+it grow like e^{st} with
 
-    1 = lambda_k int g(omega) / (s + i k omega) d omega,
+    1 = lambda_k int g(omega) / (s + i k omega) d omega
 
-lambda_k the growth rate without frequencies.
+and the growth rate lambda_k without frequencies.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from meanfield.terms.frequencies import Frequencies, UnimodalFrequencies
 def incoherence_growth_rates(
     problem: Problem, frequencies: Frequencies | None = None, max_degree: int | None = None
 ) -> ComplexArray:
-    """Growth rates s_k of moments about incoherence, where tokens turn at frequencies of a law.
+    """Growth rates s_k of moments about incoherence, for a law g of natural frequencies.
 
-    Incoherence is the uniform law for every frequency. With lambda_k the growth rates without
-    frequencies and D the diffusivity, s_k is the solution of largest real part of:
+    In incoherence the tokens of each frequency are uniform. With the growth rates lambda_k without
+    frequencies and the diffusivity D, s_k is the solution of largest real part of:
 
         1 = (lambda_k + k^2 D) int g(omega) / (s + k^2 D + i k omega) d omega.
 
     Lorentz's law has s_k = lambda_k - k Delta - i k centre: a spread damps degree k by k Delta, and
-    the first degree to grow is that of the largest lambda_k / k.
+    the first degree to grow has the largest lambda_k / k.
 
     Parameters
     ----------
     problem : Problem
         On the circle, with a kernel or heads of numbers; its initial measure is not used.
     frequencies : Frequencies or None
-        Lorentzian, Gaussian, UniformSpread or GivenFrequencies, per scaled time; None takes those
+        Lorentzian, Gaussian, UniformSpread or GivenFrequencies, per scaled time; by default those
         of the problem.
     max_degree : int or None
-        Largest degree; None takes the kernel's.
+        Largest degree, by default the kernel's.
 
     Returns
     -------
     ndarray of complex, shape (max_degree + 1,)
-        In scaled time; the factor of the moments c_k = int e^{-ik theta} dmu. Where nothing grows
-        the law mixes phases: Lorentz's and, for lambda_k > 0, Gauss's law damp at the rate that is
-        given; else, as no rate describes it, NaN.
+        In scaled time, of the moments c_k = int e^{-ik theta} dmu. A degree that does not grow
+        decays by phase mixing: the rate is known for Lorentz's law and, if lambda_k > 0, for
+        Gauss's law; else it is NaN.
 
     Raises
     ------
@@ -91,25 +91,25 @@ def critical_widths(
 ) -> FloatArray:
     """Widths of laws of one shape at which the degrees stop growing about incoherence.
 
-    Without diffusion where lambda_k = k / (pi g(0)): pi lambda_k / k times g(0) at width 1. The
-    degree that is last, `argmax`, is the first to grow as the spread gets less.
+    Without diffusion they solve lambda_k = k / (pi g(0)), so they are pi lambda_k / k times g(0) at
+    width 1. As the width decreases, the degree of the largest one, `argmax`, grows first.
 
     Parameters
     ----------
     problem, max_degree
         As for `incoherence_growth_rates`.
     frequencies : Lorentzian, Gaussian or UniformSpread
-        Says the shape; its own width is not used.
+        Shape of the law; its width is not used.
 
     Returns
     -------
     ndarray, shape (max_degree + 1,)
-        In scaled time; 0 for degrees that do not grow without frequencies either.
+        Per scaled time; 0 for degrees that do not grow without frequencies either.
 
     Raises
     ------
     ValueError
-        As `incoherence_growth_rates`.
+        As for `incoherence_growth_rates`.
 
     Examples
     --------
@@ -133,14 +133,14 @@ def critical_widths(
             def excess(width: float, by: float = coupling, z: float = damping) -> float:
                 return by * float(unit.resolvent(z / width).real) / width - 1.0
 
-            # H falls from 1 / z with the width, and is nowhere larger than at z = 0.
+            # H falls from 1 / z with the width, and is largest at z = 0.
             tiny = 1e-9 * min(widths[k], damping)
             widths[k] = brentq(excess, tiny, widths[k]) if excess(tiny) > 0.0 else 0.0
     return widths
 
 
 def _without_frequencies(problem: Problem, max_degree: int | None) -> tuple[FloatArray, FloatArray]:
-    """Growth rates lambda_k and what diffusion takes from them, k^2 D."""
+    """Growth rates lambda_k without frequencies, and the damping k^2 D by diffusion in them."""
     isotropic = problem.unlabelled.isotropic
     if isotropic.dimension != 1:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Problems of which no direction is preferred: all that theory and stationary states know of them.
+"""Problems without a preferred direction, with the data for theory and stationary states.
 
 lambda_l = l(l + d - 2) (A_l - diffusivity),    A_l the coupling of degree l
 """
@@ -17,10 +17,10 @@ from meanfield.terms.kernels import Kernel
 
 
 class Isotropic(ABC):
-    """Problem without a preferred direction: uniform is stationary, its rates are closed forms."""
+    """Problem without a preferred direction: uniform is stationary with rates in closed form."""
 
     dimension: int  # of the sphere S^dimension
-    diffusivity: float  # as that of `Flow`
+    diffusivity: float  # as in `Flow`
 
     @property
     @abstractmethod
@@ -28,12 +28,12 @@ class Isotropic(ABC):
 
     @abstractmethod
     def couplings(self, max_degree: int) -> FloatArray:
-        """Couplings A_l: diffusivities at which degrees turn stable; degree 0 moves nothing."""
+        """Couplings A_l, the diffusivities at which degrees become stable; A_0 = 0."""
 
     @property
     @abstractmethod
     def contraction(self) -> float:
-        """Rate at which a measure in one place falls together, at most."""
+        """Upper bound of the rate at which a concentrated measure contracts."""
 
     def growth_rates(self, max_degree: int) -> FloatArray:
         """Growth rates lambda_l of uniform, equation (4): see `spectrum.stability`."""
@@ -42,7 +42,7 @@ class Isotropic(ABC):
 
     @property
     def dominant_degree(self) -> int | None:
-        """Degree that grows fastest; None if uniform is stable."""
+        """Fastest growing degree; None if uniform is stable."""
         rates = self.growth_rates(max(self.degree, 1))
         fastest = int(np.argmax(rates))
         return fastest if rates[fastest] > 0 else None
@@ -75,33 +75,30 @@ class ZonalProblem(Isotropic):
 
     @property
     def has_free_energy(self) -> bool:
-        """True if a free energy exists: Z = 1, without normalisation or for the linear kernel.
-
-        Without one, functions that return a number return NaN, and reports None.
-        """
+        """True if a free energy is known: Z = 1, without normalisation or for the linear kernel."""
         return not self.normalized or self.kernel.log_slope == 0
 
 
 @dataclass(frozen=True)
 class IsotropicHeads(Isotropic):
-    """Rates of heads that multiply by numbers alone, B_h = b_h 1 and V_h = c_h 1.
+    """Rates of heads whose matrices are numbers, B_h = b_h 1 and V_h = c_h 1.
 
         A_l = sum_h c_h w_l(b_h) / z_h,    z_h = e^{s - |b_h|} (USA), a_0 (SA), a_0 + a_l (Sinkhorn)
 
-    with s the largest |b_h| and the scaled kernel exponential(b_h). A sink c adds c e^{s - |b_h|}
-    to z_h. Sinkhorn: a perturbation g of uniform changes log u by -alpha_l / (1 + alpha_l) g_l,
-    alpha_l = a_l / a_0.
+    with s the largest |b_h| and multipliers of the scaled kernel exponential(b_h). A sink c adds
+    c e^{s - |b_h|} to z_h. Sinkhorn: a perturbation g of uniform changes log u by
+    -alpha_l / (1 + alpha_l) g_l, alpha_l = a_l / a_0.
     """
 
     dimension: int  # of the sphere S^dimension
     heads: tuple[tuple[float, float], ...]
-    normalization: str  # as that of `Attention`
+    normalization: str  # as in `Attention`
     diffusivity: float
     sink: float = 0.0
 
     @property
     def weighted(self) -> tuple[tuple[float, float], ...]:
-        """Heads (b, c) with c times their largest weight, 1 if they are normalised."""
+        """Heads (b, c); without normalisation c is multiplied by the head's largest weight."""
         if self.normalization != "none":
             return self.heads
         largest = max(abs(b) for b, _ in self.heads)

@@ -1,11 +1,7 @@
-"""The flow linearised about a stationary density: rates and modes, for heads with matrices too.
+"""Rates and modes of the flow linearised about a stationary density, also for heads with matrices.
 
-A perturbation g of a stationary f obeys
-
-    d_t g = L g = diffusivity Laplacian g - div(g v + f v'[g]),
-
-v the velocity of f, with that of fixed fields. `linear_system` makes the matrix of L up to a
-degree; here the degree is found that is enough, and what eigenvalues and modes say.
+`linear_system` has the equation of L, and its matrix up to a degree. This module finds a sufficient
+degree, and computes eigenvalues and modes.
 """
 
 from __future__ import annotations
@@ -34,17 +30,17 @@ from meanfield.spectrum.linear_system import (
     linear_system,
 )
 
-# A density is stationary if nothing moves it by more than this share of the largest speed that the
-# weights allow: UNIFORM, or, of others, how well they were found.
+# A density other than uniform is stationary if its flux is below this share of the largest speed
+# that the weights allow; it bounds the error of computed densities.
 _TOLERANCE = 1e-8
 # Eigenvalues of two degrees agree within this share of the largest entry without diffusion.
 _AGREEMENT = 1e-8
-# Imaginary parts and differences of real parts below this share of the largest entry are rounding;
-# rates below the second one are nothing to be called growth.
+# Shares of the largest entry: smaller imaginary parts and differences of real parts are rounding;
+# smaller rates are neither growth nor decay.
 _NOISE, _NEUTRAL = 1e-12, 1e-9
-# A mode is of one order if the others hold less than this of its square.
+# A mode has a single order if the others have less than this share of its square.
 _ALONE = 1e-12
-# So many leading eigenvalues shall have converged; beyond half the largest size, the first.
+# Number of leading eigenvalues that must converge; beyond half the largest size, the first.
 _LEADING = 6
 
 
@@ -58,7 +54,7 @@ class LinearOperator:
     ----------
     problem : Problem
     density : Density
-        About which it is linearised.
+        The density f about which it is linearised.
     degree : int
         Largest degree of perturbations.
     matrix : ndarray, shape (size, size)
@@ -67,18 +63,17 @@ class LinearOperator:
         coefficients from degree 1 on, then imaginary parts for orders above 0. Orders other than
         0 have a factor sqrt(2). `to_vector` and `to_coefficients` convert.
     eigenvalues : ndarray of complex, shape (n,)
-        Per scaled time. Largest real part first, of a pair the one with Im > 0 first;
-        each as often as it occurs. Those that have converged, unless a degree was given.
+        Per scaled time, with multiplicity. Largest real part first; in a pair Im > 0 first. Only
+        converged ones, unless a degree was given.
     errors : ndarray, shape (n,)
-        Distance of each to the nearest one of a larger degree, computed on finer grids.
+        Distance of each to the nearest eigenvalue of a larger degree, computed on finer grids.
     vectors : ndarray of complex, shape (size, n)
         Eigenvectors in real coordinates, of length 1.
     stationary : bool
-        Whether div(f v) = diffusivity Laplacian f: whether no part of the flux
-        f v - diffusivity grad f but one without divergence is above the tolerance.
+        Whether div(f v) = diffusivity Laplacian f: the gradient part of the flux
+        f v - diffusivity grad f is below the tolerance.
     drift : float
-        Largest |v| of the density. A rigid rotation moves uniform and changes nothing: it
-        is stationary with a drift.
+        Largest |v| of the density. Under a rigid rotation uniform is stationary with a drift.
     residual : float
         Size of d_t f, the root of int (d_t f)^2 dsigma.
     """
@@ -99,19 +94,19 @@ class LinearOperator:
         return coordinates(self.problem.manifold.dimension, self.degree)
 
     def to_vector(self, coefficients: ModalArray) -> FloatArray:
-        """Real coordinates of a perturbation, cut or filled up to the degree."""
+        """Real coordinates of a perturbation, cut or filled with zeros to the degree."""
         return self._coordinates.to_vector(self.problem.manifold.resize(coefficients, self.degree))
 
     def to_coefficients(self, vector: npt.ArrayLike) -> ModalArray:
-        """Coefficients, in the manifold's layout, of real coordinates."""
+        """Coefficients, in the manifold's layout, from real coordinates."""
         return self._coordinates.to_coefficients(vector)
 
     @cached_property
     def modes(self) -> ModalArray:
-        """Perturbations that belong to the eigenvalues, shape (n, 2, coefficients).
+        """Perturbations of the eigenvalues, shape (n, 2, coefficients).
 
-        Coefficients of g_1 and g_2 in the manifold's layout. With lambda = rate + i frequency the
-        real perturbation that is g_1 at time 0 is
+        Coefficients of g_1 and g_2 in the manifold's layout. With lambda = rate + i frequency, the
+        real perturbation that starts from g_1 is
 
             e^{rate t} (cos(frequency t) g_1 - sin(frequency t) g_2).
         """
@@ -129,18 +124,18 @@ class LinearOperator:
 
     @property
     def growing(self) -> npt.NDArray[np.bool_]:
-        """Which grow, shape (n,): rates below 1e-9 of the largest entry neither do nor decay."""
+        """True for growing modes, shape (n,): above 1e-9 of the largest entry."""
         return np.asarray(self.eigenvalues.real > self._largest * _NEUTRAL)
 
     @property
     def decaying(self) -> npt.NDArray[np.bool_]:
-        """Which decay, shape (n,)."""
+        """True for decaying modes, shape (n,): below -1e-9 of the largest entry."""
         return np.asarray(self.eigenvalues.real < -self._largest * _NEUTRAL)
 
     @property
     def travelling(self) -> npt.NDArray[np.bool_]:
-        """Which eigenvalues are not real, shape (n,): their perturbations rotate or oscillate."""
-        # Pairs that are nearly one eigenvalue part by the root of rounding, which errors see.
+        """True for complex eigenvalues, shape (n,): their perturbations rotate or oscillate."""
+        # Rounding splits a nearly double eigenvalue by its root, which `errors` contains.
         least = np.maximum(self._largest * _NEUTRAL, self.errors)
         return np.asarray(np.abs(self.eigenvalues.imag) > least)
 
@@ -150,7 +145,7 @@ class LinearOperator:
 
     @cached_property
     def orders(self) -> npt.NDArray[np.int64]:
-        """Order k of modes e^{+-ik angle} of one order, shape (n,); 0 for all others.
+        """Order k of modes e^{+-ik angle} of a single order, shape (n,); 0 for all others.
 
         The angle is theta on the circle, the azimuth about the third axis on the sphere.
         """
@@ -167,12 +162,11 @@ class LinearOperator:
     def angular_velocities(self) -> FloatArray:
         """Angular velocity -Im lambda / k of rotating waves e^{ik angle}, shape (n,).
 
-        NaN for modes that do not rotate: modes with real eigenvalues, and modes that mix several k
-        and so oscillate.
+        NaN for modes with real eigenvalues, and for modes that mix several k and so oscillate.
         """
         of = self._coordinates
         count = len(of.real)
-        # Real numbers (r, s) of one order are r cos(k angle) - s sin(k angle): for complex ones
+        # Coordinates (r, s) of one order are r cos(k angle) - s sin(k angle), for complex r and s
         # (r + i s) e^{ik angle} / 2 + (r - i s) e^{-ik angle} / 2.
         cosine = np.zeros((len(of.degrees), self.vectors.shape[1]), dtype=np.complex128)
         sine = np.zeros_like(cosine)
@@ -192,11 +186,11 @@ class LinearOperator:
         Parameters
         ----------
         index : int
-            Of the eigenvalue.
+            Index of the eigenvalue.
         amplitude : float
             Largest modulus of the perturbation at the nodes of a grid, over all phases.
         phase : float
-            In radians; over a period 2 pi / |Im lambda| it runs through a turn.
+            In radians; it makes one turn in a period 2 pi / |Im lambda|.
 
         Raises
         ------
@@ -222,7 +216,7 @@ class LinearOperator:
         return Density(space, coefficients + amplitude / largest * space.resize(change, degree))
 
     def _require(self, index: int) -> None:
-        """Refuse a mode that there is not."""
+        """Refuse a mode that does not exist."""
         if not self.stationary:
             raise ValueError(
                 f"the density is not stationary: tokens move there, |v| up to {self.drift:.3g}, so "
@@ -238,7 +232,7 @@ class LinearOperator:
         Raises
         ------
         ValueError
-            If there is no such mode, as about a density that is not stationary.
+            If there is no such mode; there is none about a density that is not stationary.
 
         Examples
         --------
@@ -290,48 +284,48 @@ def linear_operator(
         d_t g = diffusivity Laplacian g - div(g v[f] + kappa f v'[g])
 
     For kernels, and for attention with heads, matrices and any normalisation. Matrices that are
-    not symmetric have complex eigenvalues: perturbations that rotate or oscillate as they grow.
+    not symmetric have complex eigenvalues: perturbations rotate or oscillate as they grow.
 
     Parameters
     ----------
     problem : Problem
         On the circle or the sphere; its initial measure is not used.
     degree : int, optional
-        Take perturbations up to this degree and keep all eigenvalues, converged or not. By default
-        the degree follows from the sharpest head, and rises until the six leading eigenvalues have
-        converged (the first of them, where that would take long). Others are left out.
+        Largest degree of perturbations; the result then has all eigenvalues, converged or not. By
+        default the degree follows from the sharpest head, and rises until the six leading
+        eigenvalues have converged (only the first, if that would take long); others are dropped.
     about : Density, optional
-        Default uniform.
+        The density f, by default uniform.
     tolerance : float
-        How far `about` may be from stationary, as a share of the largest speed that the weights
-        allow. Uniform is known exactly: there it is 1e-12.
+        Largest flux of `about` that counts as stationary, relative to the largest speed that the
+        weights allow. For uniform it is always 1e-12.
     position_average : float
-        kappa. Under a mask all positions have the density f, and perturbations p(s) g with C p =
-        kappa p, C the average over positions, `problem.labels(M).matrix`. By default p = 1 and
-        kappa = 1. Under "causal" s^p has 1 / (p + 1).
+        kappa. Under a mask all positions have the density f, and perturbations are p(s) g with
+        C p = kappa p, C the average over positions, `problem.labels(M).matrix`. By default p = 1
+        and kappa = 1. Under "causal" s^p has kappa = 1 / (p + 1).
 
     Returns
     -------
     LinearOperator
         Without eigenvalues if the density is not stationary. Uniform is stationary if V_h B_h^T
         adds up to a rotation, as for B orthogonal and V = c B or V = c B^{-T}, and at beta = 0 for
-        every V. It is not for B = 1 and V a diagonal with different entries. A skew drift
-        turns it and its modes; most other fixed fields move it.
+        every V. It is not for B = 1 and a diagonal V with different entries. A skew drift rotates
+        uniform and its modes; most other fixed fields move it.
 
     Raises
     ------
     ValueError
-        If the degree is below 1, tables would not fit in memory, the density lives on another
-        manifold, or doubly stochastic weights are not found. Under a rotary embedding, where
-        `position_modes` has growth rates; of `position_average` if there is no mask.
+        If the degree is below 1, tables would not fit in memory, the density is on another
+        manifold, or doubly stochastic weights do not converge. Under a rotary embedding, where
+        `position_modes` has growth rates. If `position_average` is given without a mask.
     RuntimeError
         If the leading eigenvalue does not converge up to the largest degree.
 
     See Also
     --------
-    growth_rates : about uniform in closed form, where no direction is preferred.
-    position_modes : about uniform under a mask or a rotary embedding, with profiles.
-    StationaryState.growth_rates : about states of a kernel with diffusivity, by order.
+    growth_rates : closed form about uniform, if no direction is preferred.
+    position_modes : profiles about uniform under a mask or a rotary embedding.
+    StationaryState.growth_rates : rates about states of a kernel with diffusivity, by order.
 
     References
     ----------
@@ -341,7 +335,7 @@ def linear_operator(
 
     Examples
     --------
-    Scores turned by an angle alpha: c_k(t) ~ e^{lambda_k t}, a pattern that grows and rotates.
+    Scores rotated by an angle make a pattern that grows and rotates, c_k(t) ~ e^{lambda_k t}:
 
     >>> import meanfield as mf
     >>> turned = mf.Head(score=[[0.921061, -0.389418], [0.389418, 0.921061]])
@@ -391,7 +385,7 @@ def linear_operator(
 def _resolved(
     problem: Problem, density: Density, degree: int | None, tolerance: float, kappa: float
 ) -> LinearOperator:
-    """The operator at a degree, or at the first one that the leading eigenvalue agrees with."""
+    """The operator at the given degree, or at the first one at which leading eigenvalues agree."""
     fixed = degree is not None
     now = linear_system(problem, density, degree or _first_degree(problem, density), kappa)
     while True:
@@ -416,9 +410,9 @@ def _resolved(
 
 
 def _first_degree(problem: Problem, density: Density) -> int:
-    """Degree that perturbations of leading rates should need."""
+    """Estimated degree of the perturbations with leading rates."""
     degree, own = attended_degree(problem), density.max_degree
-    # Degrees near the end of the kernel neither grow nor matter, and may be many.
+    # Degrees near the end of the kernel do not matter, and may be many.
     if problem.manifold.dimension == 1:
         return max(min(degree, max(300, 2 * degree // 5)), min(2 * own, LARGEST // 4))
     enough = min(0.6 * degree, max(27.0, 0.4 * degree))
@@ -469,7 +463,7 @@ def _result(
 
 
 def _order(values: ComplexArray, noise: float) -> npt.NDArray[np.intp]:
-    """Largest real part first; those equal but for rounding, made equal, by frequency, in pairs."""
+    """Order by largest real part, in pairs; real parts that differ by rounding become equal."""
     falling = np.argsort(-values.real, kind="stable")
     starts = np.flatnonzero(np.diff(values.real[falling], prepend=np.inf) < -noise)
     for group in np.split(falling, starts[1:]):

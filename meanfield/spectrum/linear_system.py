@@ -4,20 +4,19 @@ A perturbation g of a stationary f obeys
 
     d_t g = L g = diffusivity Laplacian g - div(g v + f v'[g]),
 
-v the velocity of f, with that of fixed fields. With weights k_h(x, y) = e^{beta x^T B_h y} and the
-mean m_h(x) of y that a head finds at x, a softmax divides by its own mean weight Z_h. The
-quotient has the derivative:
+with the velocity v of f, fixed fields included. With weights k_h(x, y) = e^{beta x^T B_h y}, a
+softmax divides by its mean weight Z_h; m_h(x) is the weighted mean of y at x. Then
 
     v'[g](x) = P_x sum_h V_h int k_h(x, y) / Z_h(x) (y - m_h(x)) g(y) dsigma(y).
 
 Without normalisation Z_h is a number and m_h is absent. Doubly stochastic weights are
-u(x) k(x, y) w(y) with mean 1 over either argument. Their derivative is that of the softmax whose
-weights are k w, of g + f delta log w instead of g, where delta log w solves:
+u(x) k(x, y) w(y) with mean 1 over either argument. Their derivative is that of a softmax with
+weights k w, applied to g + f delta log w, where delta log w solves:
 
     (1 - P^T f P f) delta log w = -P^T g + P^T f P g,    P = u k w as an integral operator.
 
-Everything is a sum of positive weights over the nodes of two grids: nothing cancels, also where a
-Bessel series would. Which degree is enough, and what the eigenvalues say, is `linear_operator`'s.
+All are sums of positive weights over the nodes of two grids, without the cancellation of a Bessel
+series. `linear_operator` chooses the degree.
 """
 
 from __future__ import annotations
@@ -40,35 +39,35 @@ from meanfield.terms.attention import kernel_of
 from meanfield.terms.fixed import total_field
 
 UNIFORM = 1e-12
-"""Share of the largest speed that weights allow, below which uniform, known exactly, rests."""
+"""Uniform is stationary if its flux is below this share of the largest speed of the weights."""
 LARGEST = 1800
-"""Rows of a matrix all of whose eigenvalues take 15 s."""
+"""Rows of the largest matrix; all its eigenvalues take 15 s."""
 
-# Bytes of the tables of basis functions.
+# Largest tables of basis functions, in bytes.
 _MEMORY = 2e9
-# Relative size of what the sphere leaves out of the weights: grids of rounding take twice as long.
+# Relative error of the weights on the sphere; grids for rounding would take twice as long.
 _NEGLIGIBLE_WEIGHT = 1e-12
-# Degree that grids resolve of terms of the user's own, which have no series.
+# Degree that grids resolve for a user's own terms, which have no series.
 _OWN_DEGREE = 32
-# Size of perturbations in differences of order two: truncation 1e-8, rounding 1e-12.
+# Size of perturbations in central differences: truncation 1e-8, rounding 1e-12.
 _DIFFERENCE = 1e-4
-# Weights between two grids are made so many at a time.
+# Number of weights between two grids at a time.
 _BLOCK = 4_000_000
 
 Weights = Callable[[FloatArray, FloatArray], FloatArray]
-"""Weights (n, m) of points (n, d) for points (m, d)."""
+"""(points (n, d), points (m, d)) -> weights (n, m)."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearSystem:
-    """L up to a degree, and what f itself does; rates, and largest speeds |v|, per scaled time."""
+    """L up to a degree, and the motion of f itself, per scaled time."""
 
-    degree: int  # largest degree of perturbations, and of the fields they are tested against
+    degree: int  # largest degree of perturbations and test fields
     matrix: FloatArray  # (size, size): L in the real coordinates of `LinearOperator.matrix`
     residual: float  # size of d_t f = -div j, the root of int (d_t f)^2 dsigma
-    flux: float  # size of the part of the flux j that is a gradient
-    drift: float
-    speed: float
+    flux: float  # size of the gradient part of the flux j
+    drift: float  # largest |v|
+    speed: float  # largest speed that the weights allow, plus the diffusivity
     scale: float  # largest entry of L without diffusion
 
 
@@ -78,7 +77,7 @@ def attended_degree(problem: Problem) -> int:
     if attention is None:
         kernel, more = problem.own_kernel, 0
     else:
-        # Those of the sharpest head, times y.
+        # The degree of the sharpest head, and one more for the factor y.
         kernel, more = kernel_of(problem.beta), 1
     least = _OWN_DEGREE if problem.own_terms else 8
     return max(
@@ -89,13 +88,14 @@ def attended_degree(problem: Problem) -> int:
 def linear_system(
     problem: Problem, density: Density, degree: int, kappa: float = 1.0
 ) -> LinearSystem:
-    """L for perturbations up to a degree, tested against fields up to it; v'[g] is kappa times."""
+    """L for perturbations and test fields up to a degree; the factor kappa multiplies v'[g]."""
     space, heads, normalization = problem.manifold, _heads(problem), problem.normalization
     diffusivity = problem.isotropic_bound.diffusivity
     of = coordinates(space.dimension, degree)
     own_degree, own = attended_degree(problem), density.max_degree
     quotient = normalization != "none"
-    # Quotients and scalings have no last degree: half as much again, which the errors judge.
+    # Quotients and scalings have all degrees: take half as many more; `errors` shows if that is
+    # enough.
     more = own_degree // 2 if own else own_degree // 4
     inner = max(degree, own) + own_degree + (more if normalization == "sinkhorn" else 0)
     outer = degree + max(degree, own) + own_degree + (more if own and quotient else 0)
@@ -103,7 +103,7 @@ def linear_system(
     inside, outside = (_on_nodes(space, l, density, of) for l in (inner, outer))
     gradients, frames = _gradients(outside, of), _frames(outside.points)
     terms = own_terms.bound(problem.terms, own_terms.Seen(inside.points, inside.density))
-    # What is seen of the density, and of each perturbation, by each head.
+    # For each head the masses of the density and of each perturbation.
     sources = [(inside.density, inside.grid.weights[:, None] * inside.basis)] * len(heads)
     if normalization == "sinkhorn":
         sources = [_rescaled(head, inside) for head in heads]
@@ -188,7 +188,7 @@ class _Head(NamedTuple):
 
 
 def _heads(problem: Problem) -> list[_Head]:
-    """Heads, also the one that a kernel is."""
+    """Heads of the problem; a kernel is one head."""
     heads = problem.matrices
     if heads is None:
         zonal, one = problem.undriven.zonal, np.eye(problem.manifold.ambient)
@@ -197,8 +197,8 @@ def _heads(problem: Problem) -> list[_Head]:
             return zonal.kernel.attention(np.clip(x @ y.T, -1.0, 1.0))
 
         return [_Head(similar, zonal.strength * one)]
-    # Rows of normalised weights may have any scale: that of their largest possible score. A sink
-    # is in the unit of all.
+    # Normalised weights may have any scale, so each row gets that of its largest possible score. A
+    # sink needs a common scale.
     scale = problem.log_scale if problem.normalization == "none" else None
     scale = problem.beta if problem.sink else scale
     return [_Head(_exponential(head.score, scale), head.value, problem.sink) for head in heads]
@@ -215,20 +215,17 @@ def _exponential(score: FloatArray, scale: float | None) -> Weights:
 
 @dataclass(frozen=True, eq=False)
 class _Nodes:
-    """A grid as linear algebra wants it."""
+    """Arrays of a grid."""
 
     grid: Grid
-    points: FloatArray
-    """Unit vectors, shape (n, d)."""
-    density: FloatArray
-    """Quadrature weights times the density, shape (n,)."""
-    basis: FloatArray
-    """Functions of the coordinates, shape (n, size)."""
+    points: FloatArray  # (n, d): unit vectors
+    density: FloatArray  # (n,): quadrature weights times the density
+    basis: FloatArray  # (n, size): basis functions of the coordinates
 
 
 def _on_nodes(space: Manifold, degree: int, density: Density, of: Coordinates) -> _Nodes:
     """A grid that integrates fields up to a degree exactly."""
-    # Grids are exact to three times their own degree.
+    # Grids are exact to three times their degree.
     grid = space.grid(max(-(-degree // 3), density.max_degree // 2 + 1))
     values = grid.to_nodal(density.coefficients)
     basis = np.empty((len(grid.weights), of.size), order="F")
@@ -238,7 +235,7 @@ def _on_nodes(space: Manifold, degree: int, density: Density, of: Coordinates) -
 
 
 def _gradients(nodes: _Nodes, of: Coordinates) -> FloatArray:
-    """Gradients of the functions of the coordinates, shape (dimension, n, size)."""
+    """Gradients of the basis functions, shape (dimension, n, size)."""
     n, dimension = nodes.points.shape[0], nodes.points.shape[1] - 1
     gradients = np.empty((dimension, n, of.size), order="F")
     for j, unit in enumerate(of.units()):
@@ -267,7 +264,7 @@ class _Softmax(NamedTuple):
 def _softmax(
     head: _Head, points: FloatArray, sources: FloatArray, mass: FloatArray, quotient: bool
 ) -> _Softmax:
-    """Weights of points (n, d) for sources, over their mean and the sink if `quotient`."""
+    """Weights of points (n, d) for sources; with `quotient` divided by their mean plus the sink."""
     weights = head.weights(points, sources)
     total = weights @ mass
     if quotient:
@@ -295,7 +292,7 @@ def _highest(function: Callable[[FloatArray], float], start: FloatArray) -> floa
 def _check_memory(
     space: Manifold, degree: int, size: int, exact: tuple[int, int], scaled: bool
 ) -> None:
-    """Refuse what takes too long or does not fit: grids exact to two degrees, and scalings."""
+    """Refuse matrices and tables that are too large, for grids exact to two degrees."""
     inside, outside = (l if space.dimension == 1 else l * l // 2 for l in exact)
     tables = 8.0 * size * (2 * inside + (1 + space.dimension) * outside)
     # Weights between all nodes, their product and its factors.
@@ -311,7 +308,7 @@ def _check_memory(
 def _rescaled(head: _Head, nodes: _Nodes) -> tuple[FloatArray, FloatArray]:
     """The density times w, and perturbations (g + f delta log w) times w, with quadrature weights.
 
-    Doubly stochastic weights are u k w: with these masses a softmax of k is what they are.
+    With these masses a softmax of k gives the doubly stochastic weights u k w.
     """
     kernel, f = head.weights(nodes.points, nodes.points), nodes.density
     scaled = scaling(
@@ -321,7 +318,7 @@ def _rescaled(head: _Head, nodes: _Nodes) -> tuple[FloatArray, FloatArray]:
     both = u[:, None] * kernel * w  # mean 1 over either argument
     perturbations = nodes.grid.weights[:, None] * nodes.basis
     right_side = both.T @ (f[:, None] * (both @ perturbations)) - both.T @ perturbations
-    # 1 - P^T f P f, and the mean: a constant factor of w is free.
+    # 1 - P^T f P f, plus the mean, which fixes the free constant factor of w.
     solved = np.eye(len(f)) - both.T @ (f[:, None] * both * f) + f
     change = np.linalg.solve(solved, right_side)
     return f * w, w[:, None] * (perturbations + f[:, None] * change)

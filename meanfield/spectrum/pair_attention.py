@@ -1,7 +1,7 @@
-"""Attention between points at a geodesic angle, with its relative accuracy however small it is.
+"""Attention between points at a geodesic angle phi, with relative accuracy for any size.
 
-For the exponential kernel (and the linear one, beta = 0) it is never computed from s = cos phi,
-whose rounding beta multiplies:
+For the exponential kernel (and the linear one, beta = 0) it is not computed from s = cos phi,
+because beta magnifies the rounding of s:
 
     ln a = -2 |beta| sin^2(phi / 2)   if beta >= 0,      -2 |beta| cos^2(phi / 2)   if beta < 0.
 """
@@ -21,19 +21,20 @@ from meanfield.terms.kernels import Kernel
 def attention_and_slope(
     problem: Problem, masses: FloatArray, angles: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Attention of n places to n clusters: m_j a(s_ij) and m_j a'(s_ij), divided by Z_i or not.
+    """Attention m_j a(s_ij) and slope m_j a'(s_ij) of places i and clusters j.
 
-    angles (places, n): geodesic. Returns attention, slope (places, n), divided by Z_i = sum_j m_j
-    a(s_ij) under a normalised flow, never 0/0; partition (places,): Z_i (0 if it underflows), or 1.
+    angles (places, n): geodesic. Returns attention and slope (places, n), divided by Z_i =
+    sum_j m_j a(s_ij) under a normalised flow, never 0/0; and the partition function (places,): Z_i
+    (0 if it underflows), or 1.
     """
     kernel, normalized = problem.zonal.kernel, problem.zonal.normalized
     shift = np.zeros((len(angles), 1))
     if kernel.log_slope is not None:
         logarithms = log_attention(kernel.log_slope, angles)
         if normalized:
-            # A place attends to masses only in proportion: the largest is taken out.
+            # Only ratios of weights matter: divide by the largest.
             shift = np.where(masses > 0, logarithms, -np.inf).max(axis=1, keepdims=True)
-        with np.errstate(over="ignore"):  # of what has no mass
+        with np.errstate(over="ignore"):  # for clusters of mass 0
             attention: FloatArray = np.where(masses > 0, np.exp(logarithms - shift), 0.0)
         slope: FloatArray = kernel.log_slope * attention
     else:
@@ -48,7 +49,7 @@ def attention_and_slope(
 
 
 def log_attention(beta: float, angles: FloatArray) -> FloatArray:
-    """Logarithm of exp(beta cos phi - |beta|), to rounding however small it is."""
+    """Logarithm of exp(beta cos phi - |beta|), exact to rounding."""
     half = np.sin(0.5 * angles) if beta >= 0 else np.cos(0.5 * angles)
     return np.asarray(-2.0 * abs(beta) * half**2)
 

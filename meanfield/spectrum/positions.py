@@ -2,15 +2,15 @@
 
     mu_s = 1 + Re c_l(s) e_l,    d_t c_l = L_l c_l,    L_l = lambda_l C
 
-C is what positions attend to. So it is without a rotary embedding, in all dimensions. On the
-circle, for heads that turn and stretch, with V = a and B = b e^{i omega} as complex numbers,
+with the average C over positions, without a rotary embedding, in all dimensions. On the circle let
+heads turn and stretch, V = a and B = b e^{i omega} as complex numbers. With
 w_k = I_k(b) e^{-ik omega} and M_k = C e^{ik Omega (s - s')}
 
     L_l = sum_h (l/2) (conj(a) w_{l-1} M_{l-1} - a w_{l+1} M_{l+1}) / z
                 + i l u (w_l M_l / z^2 - 1 / z)
 
-with u(s) = Im(a w_1 int M_1 ds'), the drift of uniform; z = I_0 + c under softmax, else z = 1
-without the term in 1 / z^2.
+where u(s) = Im(a w_1 int M_1 ds') is the drift of uniform. Softmax has z = I_0 + c, with a sink c;
+without normalisation z = 1, and the term in 1 / z^2 is absent.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class PositionModes:
     Attributes
     ----------
     degree : int
-        l of the content.
+        Degree l of the content.
     positions : ndarray, shape (M,)
         Positions s of the labels.
     matrix : ndarray, shape (M, M)
-        L_l, per scaled time: a run with these labels obeys it.
+        L_l per scaled time, for runs with these labels.
     eigenvalues : ndarray of complex, shape (M,)
         Rate and angular velocity of each mode, largest rate first.
     profiles : ndarray of complex, shape (M, M)
-        Coefficients c_l(s) of each mode in a row, of length 1.
+        One row per mode: coefficients c_l(s), of length 1.
     """
 
     degree: int
@@ -58,8 +58,8 @@ class PositionModes:
 def position_modes(problem: Problem, degree: int, labels: int | None = None) -> PositionModes:
     """Growth of perturbations of uniform under a mask, by profile over positions.
 
-    The matrix is that of M labels. Under a rotary embedding without a mask some of its growing
-    modes vanish like 1 / M: compare M with 2 M.
+    The matrix has M labels. Under a rotary embedding without a mask, rates of some growing modes
+    vanish like 1 / M: compare M with 2 M.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def position_modes(problem: Problem, degree: int, labels: int | None = None) -> 
         With a mask that is not causal, or a rotary embedding; heads of numbers, on the circle also
         heads that turn.
     degree : int
-        l of the content, at least 1.
+        Degree l of the content, at least 1.
     labels : int, optional
-        M, by default 64, or as many as a matrix has.
+        M, by default 64, or the size of the mask's matrix.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def position_modes(problem: Problem, degree: int, labels: int | None = None) -> 
 
     Examples
     --------
-    Under a window of a fifth the profile that is the same at all positions grows fastest:
+    Under a window of a fifth a constant profile grows fastest:
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.Attention(beta=5.0, mask=mf.Window(0.2)))
@@ -115,7 +115,7 @@ def position_modes(problem: Problem, degree: int, labels: int | None = None) -> 
         operator = degree * (degree + dimension - 1) * coupling * matrix.astype(np.complex128)
     operator -= diffusivity * degree * (degree + dimension - 1) * np.eye(len(matrix))
     eigenvalues, vectors = np.linalg.eig(operator)
-    # In a pair, equal but for rounding, the one with Im > 0 comes first.
+    # Of two eigenvalues with equal real parts (up to rounding), the one with Im > 0 comes first.
     order = np.lexsort((-eigenvalues.imag, -np.round(eigenvalues.real, 12)))
     return PositionModes(degree, rule.values, operator, eigenvalues[order], vectors.T[order])
 

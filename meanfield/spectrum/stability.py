@@ -4,9 +4,8 @@ A perturbation Y_l of uniform grows like e^{lambda_l t} with
 
     lambda_l = l (l + d - 2) (strength * w_l / z - diffusivity),    z = 1 or a_0,
 
-t in scaled time, z = a_0 for a normalised flow (`docs/linear-theory.md`, eq. 4), a_0 + a_l for one
-that is doubly stochastic; summed over heads, if those are numbers. Valid for every d, so a
-`Problem` on a `Sphere` of any dimension is welcome here.
+t in scaled time, z = a_0 for a normalised flow (`docs/linear-theory.md`, eq. 4), a_0 + a_l for a
+doubly stochastic one; summed over heads that are numbers. Valid for every d.
 """
 
 from __future__ import annotations
@@ -28,22 +27,19 @@ from meanfield.terms.flows import Normalization
 from meanfield.terms.kernels.exponential import bessel_ratio_argument, inverse_bessel_ratio
 from meanfield.terms.kernels.kernel import LARGEST_DEGREE
 
-# Multipliers that differ by rounding of a quadrature are equal.
+# Relative rounding of multipliers from a quadrature: such differences are ties.
 TIE = 1e-12
 # Growth times from the end of the linear phase until clusters have formed, measured on runs:
 # tests/verification/test_cluster_law.py.
 _FORMATION = 4.0
-# Multipliers of every degree up to it are needed; its beta is 4e7.
+# Largest degree of a doubly stochastic threshold, which needs all multipliers; its beta is 4e7.
 _MOST_BALANCED = 10_000
 
 
 def couplings(problem: Problem, max_degree: int) -> FloatArray:
-    """Couplings A_l = strength w_l / z, z = 1 or a_0: diffusivities at which degrees turn stable.
+    """Couplings A_l = strength w_l / z, z = 1 or a_0: diffusivities at which degrees become stable.
 
-    - problem: manifold, kernel and flow are used, its diffusivity is not.
-    - max_degree: largest degree.
-
-    Returns (max_degree + 1,): degree 0 moves nothing and is 0.
+    Returns (max_degree + 1,), with A_0 = 0. The diffusivity of the problem is not used.
 
     >>> import meanfield as mf
     >>> couplings(mf.Problem(mf.Circle(), mf.linear(), mf.USA), 2)
@@ -66,8 +62,8 @@ def growth_rates(problem: Problem, max_degree: int | None = None) -> FloatArray:
     Returns
     -------
     ndarray, shape (max_degree + 1,)
-        lambda_0 = 0. Relative error below 1e-14 without diffusion (the two terms may cancel
-        with it).
+        lambda_0 = 0. Relative error below 1e-14 without diffusion; with diffusion the two terms may
+        cancel.
 
     Raises
     ------
@@ -109,14 +105,15 @@ def dominant_degree(problem: Problem) -> int | None:
 def growth_rate_max(problem: Problem) -> float:
     """Largest growth rate about uniform, in scaled time; may be negative.
 
-    Over all degrees l >= 1. Heads with matrices and fixed fields have modes (`linear_operator`).
-    With natural frequencies about incoherence (`incoherence_growth_rates`), NaN without a formula.
-    Under a mask the rate without it, at which equal densities at all positions grow.
+    The maximum is over all degrees l >= 1; for heads with matrices and fixed fields over modes
+    (`linear_operator`). With natural frequencies it is that about incoherence
+    (`incoherence_growth_rates`), NaN without a formula. Under a mask it is the rate without mask,
+    at which equal densities at all positions grow.
 
     Raises
     ------
     ValueError
-        If heads, or fixed fields beside them, move uniform itself, or parameters change with time.
+        If heads or fixed fields move uniform itself, or parameters change with time.
 
     Examples
     --------
@@ -167,9 +164,7 @@ def critical_diffusivity(problem: Problem) -> float:
 
 
 def critical_degree(problem: Problem) -> int:
-    """Degree that loses stability at the critical diffusivity: the one of the largest coupling.
-
-    Of degrees that tie, the first.
+    """Degree that loses stability at the critical diffusivity; the first of degrees that tie.
 
     ValueError if no degree grows at any diffusivity.
 
@@ -197,13 +192,13 @@ def critical_degree(problem: Problem) -> int:
 def onset_time(problem: Problem, tokens: int) -> float:
     """Time ln N / (2 lambda_max) at which N iid uniform tokens leave the linear phase.
 
-    Infinite if no degree grows. In scaled time. Under a mask it is that of attention without it, a
-    unit of time and no prediction: tokens that see few others are earlier.
+    In scaled time; infinite if no degree grows. Under a mask it is the time without mask, which is
+    a unit of time and no prediction: tokens that attend to few others are faster.
 
     Raises
     ------
     ValueError
-        If tokens < 2, or layers have another clock.
+        If tokens < 2, or the problem has layers with another clock.
 
     Examples
     --------
@@ -221,10 +216,10 @@ def onset_time(problem: Problem, tokens: int) -> float:
 def formation_time(problem: Problem, tokens: int) -> float:
     """Time (ln N / 2 + 4) / lambda_max by which N iid uniform tokens have formed their clusters.
 
-    Four growth times after the onset time: of 1,000 tokens about nine runs in ten then have the
-    number of clusters that they have half a growth time later, see docs/linear-theory.md, Beyond
-    linear theory. Clusters go on to meet: at twice this time two runs in three still have it.
-    Infinite if no degree grows. In scaled time.
+    It is four growth times after the onset time, in scaled time; infinite if no degree grows. With
+    1,000 tokens, in about nine runs of ten the number of clusters is then the same as half a growth
+    time later (docs/linear-theory.md, Beyond linear theory). Later clusters merge: at twice this
+    time two runs in three still have this number.
     """
     onset = onset_time(problem, tokens)
     return onset + _FORMATION / growth_rate_max(problem) if math.isfinite(onset) else onset
@@ -237,8 +232,8 @@ def switching_threshold(
     """The beta at which degree + 1 overtakes degree on `Sphere(d)`, for the exponential kernel.
 
     Solves I_{l+d/2}(beta) / I_{l+d/2-1}(beta) = l(l+d-2) / ((l+1)(l+d-1)); the left side
-    increases from 0 to 1, so the root is unique. The same for "softmax" (SA) and "none" (USA).
-    For "sinkhorn" degree + 1 is faster than degree from a smaller beta on.
+    increases from 0 to 1, so the root is unique. The beta is the same for "softmax" (SA) and "none"
+    (USA), and smaller for "sinkhorn".
 
     Raises
     ------
@@ -265,8 +260,8 @@ def switching_threshold(
 def switching_thresholds(problem: Problem) -> list[float]:
     """Betas up to the problem's own at which the dominant degree changes, diffusion ignored.
 
-    Empty for other kernels than the attractive exponential one with beta > 0, and for heads but
-    one doubly stochastic head of numbers.
+    Empty unless the problem has the attractive exponential kernel with beta > 0, or one doubly
+    stochastic head of positive numbers.
 
     Raises
     ------
@@ -299,10 +294,10 @@ def switching_thresholds(problem: Problem) -> list[float]:
 
 
 def _balanced_switch(dimension: int, degree: int, above: float) -> float:
-    """Threshold of doubly stochastic attention, below that of softmax.
+    """Threshold of doubly stochastic attention, below that of softmax, `above`.
 
-    Where l(l+d-2) a_l / (a_0 + a_l) are equal for l = degree and degree + 1. At the threshold of
-    softmax l(l+d-2) a_l are, and the next degree is ahead; at half of it not yet.
+    There l(l+d-2) a_l / (a_0 + a_l) are equal for l = degree and degree + 1. At `above`
+    l(l+d-2) a_l are equal, so the next degree is faster; at half of it it is slower.
     """
     from scipy.optimize import brentq
 
@@ -315,7 +310,7 @@ def _balanced_switch(dimension: int, degree: int, above: float) -> float:
 
 
 def _switch(dimension: int, degrees: npt.NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
-    """Order nu and the ratio I_nu / I_{nu-1} at which a degree is overtaken by the next."""
+    """Order nu and the ratio I_nu / I_{nu-1} at which the next degree overtakes a degree."""
     l, d = degrees, dimension + 1
     target = l * (l + d - 2) / ((l + 1) * (l + d - 1))
     return np.asarray(l + d / 2, dtype=np.float64), target

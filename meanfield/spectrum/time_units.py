@@ -1,4 +1,4 @@
-"""Scaled, paper and growth time, and the papers' noise: the one place that converts.
+"""Conversions between scaled, paper and growth time, and of the papers' noise.
 
 paper time  = scaled time * exp(-|beta|)    unnormalised exponential kernel
             = scaled time * exp(-s)         unnormalised heads, s the largest beta |B|_2; else equal
@@ -17,7 +17,7 @@ TIME_UNITS = ("scaled", "paper", "growth")
 
 
 def time_name(unit: str) -> str:
-    """Name of a time for tables with one column a series."""
+    """Name of a time in the columns of tables."""
     return "time" if unit == "scaled" else f"{unit}_time"
 
 
@@ -29,8 +29,8 @@ def paper_time_factor(problem: Problem) -> float:
 def papers_kappa(problem: Problem, diffusivity: float) -> float | None:
     """Noise parameter of the papers, 1 / (diffusivity in their time); None beyond range.
 
-    Their noise is Laplacian / kappa beside the kernel e^{beta s}, so that
-    kappa = e^{-|beta|} / D for USA with the exponential kernel, and 1 / D else.
+    Papers have Laplacian / kappa and the kernel e^{beta s}, so kappa = e^{-|beta|} / D for USA with
+    the exponential kernel, else 1 / D.
 
     >>> import meanfield as mf
     >>> papers_kappa(mf.Problem(mf.Circle(), mf.linear(), mf.USA), 0.5)
@@ -57,7 +57,7 @@ def time_unit(problem: Problem, unit: str) -> float:
 
 
 def unit_length(unit: str, paper_time_factor: float, growth_rate_max: float, beta: float) -> float:
-    """Length of one of `TIME_UNITS` in scaled time; the growth rate is NaN if none is known."""
+    """Length of one of `TIME_UNITS` in scaled time; an unknown growth rate is NaN."""
     if unit == "scaled":
         return 1.0
     if unit == "paper":
