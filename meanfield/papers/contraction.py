@@ -1,6 +1,6 @@
-"""How fast two measures may part, or meet, whatever they are: constants of certified stability.
+"""Bounds on the growth and decay of the distance between any two runs.
 
-h(phi) = a(cos phi) sin phi is the speed at which tokens at the angle phi come closer. With
+h(phi) = a(cos phi) sin phi is the speed at which two tokens at the angle phi approach. With
 
     M+ = max h' = 1,     M- = max -h' = e^{(R - 3) / 2 - beta} (R - 2) / beta,  R^2 = 4 beta^2 + 5
 
@@ -13,13 +13,14 @@ Proof: follow an optimal coupling. With delta the lifted difference of its two e
 d/dt int delta^2 = -c int int H (delta - delta')^2, -M- <= H <= M+, and the double integral of
 (delta - delta')^2 is 2 (int delta^2 - (int delta)^2). On S^{d-1} E'' along geodesics splits into
 -h' (a - b)^2 and a(s) [(1 - s) |e + e'|^2 - (1 + s) |e - e'|^2] / 2, which gives W_2 the rates
-2 c M-, 2 c M+. For W_1 there, a test particle parts at c M- and what moves it changes by c M+.
+2 c M-, 2 c M+. For W_1 on S^{d-1}, test particles separate at the rate c M-, and the mean field
+adds c.
 
-With c < 0, and with beta < 0 (the antipode of one end), M- and M+ change places. Diffusivity D
-takes D (d - 2), the Ricci curvature, from the upper rate, and leaves no lower bound.
+With c < 0, and with beta < 0 (by the antipode of one end), M- and M+ change places. Diffusivity D
+reduces the upper rate by D (d - 2), from the Ricci curvature, and leaves no lower bound.
 
-Times are scaled times: the largest value of a is 1. In the time of papers that write e^{beta s}
-without normalisation, rates are e^{|beta|} times these.
+Times are scaled times: the largest value of a is 1. In the papers' time without normalisation,
+rates are e^{|beta|} times these.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from meanfield.arguments import at_least, checked
 from meanfield.arrays import FloatArray
 from meanfield.problem import Problem
 
-# Nodes between which the maximum of `softmax_source` is refined, and widths e^{-beta w^2 / 2} that
-# they cover.
+# Nodes of each refinement of the maximum in `softmax_source`; they cover this many widths
+# beta^{-1/2}.
 _NODES = 4_001
 _WIDTHS = 12.0
 
@@ -43,7 +44,7 @@ _WIDTHS = 12.0
 class ContractionRates:
     """Rates of e^{-lower t} W_p(0) <= W_p(t) <= e^{upper t} W_p(0), in scaled time.
 
-    They are not negative, but for `upper` with diffusion, where `lower` is infinite.
+    With diffusion `lower` is infinite, and `upper` may be negative.
     """
 
     upper: float
@@ -70,18 +71,18 @@ def slopes(beta: float) -> tuple[float, float]:
 
 @checked
 def contraction_rates(problem: Problem, p: int = 2) -> ContractionRates:
-    """Rates at which the distance W_p of any two runs may grow, and fall: proved, scaled time.
+    """Proved rates of growth and decay of the distance W_p of any two runs, scaled time.
 
         e^{-lower t} W_p(0) <= W_p(t) <= e^{upper t} W_p(0)
 
-    on the circle upper = c M-, lower = c M+ for W_2 (c the strength) and twice that for W_1, both
-    upper rates sharp; on S^{d-1} twice c M-, c M+ for W_2, and c (M- + 1), c (M+ + 1) for W_1.
+    With strength c: on the circle upper = c M-, lower = c M+ for W_2, and twice that for W_1; both
+    upper rates are sharp. On S^{d-1} twice c M-, c M+ for W_2, and c (M- + 1), c (M+ + 1) for W_1.
 
     Parameters
     ----------
     problem : Problem
-        Without normalisation, on a sphere, with an exponential or the linear kernel; its initial
-        law is not used.
+        On a sphere, with the linear kernel, or an exponential one without normalisation; its
+        initial law is not used.
     p : int
         1 or 2.
 
@@ -92,9 +93,9 @@ def contraction_rates(problem: Problem, p: int = 2) -> ContractionRates:
     Raises
     ------
     ValueError
-        If the flow is normalised (then Z along runs enters: `meanfield.certified_radius`), p is
-        not 1 or 2, or something is not proved: another kernel, heads with matrices, labels, fixed
-        fields, stages, layers with a clock of their own.
+        If the kernel is exponential with softmax (rates then depend on Z along runs, see
+        `meanfield.certified_radius`), or p is not 1 or 2. For other kernels, heads with matrices,
+        labels, fixed fields, stages, and layers with a clock of their own.
 
     References
     ----------
@@ -109,7 +110,7 @@ def contraction_rates(problem: Problem, p: int = 2) -> ContractionRates:
     >>> round(rates.upper, 10), rates.lower
     (0.4163958113, 1.0)
 
-    Uniform itself parts from its neighbours more slowly:
+    Perturbations of uniform grow more slowly:
 
     >>> round(mf.growth_rate_max(problem), 4)
     0.1253
@@ -141,16 +142,16 @@ def contraction_rates(problem: Problem, p: int = 2) -> ContractionRates:
 
 
 def check_order(p: int) -> None:
-    """ValueError if W_p is not known."""
+    """Refuse a p other than 1 and 2."""
     if p not in (1, 2):
         raise ValueError(f"p must be 1 or 2, got {p}.")
 
 
 def softmax_stretch(beta: float) -> float:
-    """Largest rate at which softmax parts two test particles, over all measures, strength 1.
+    """Largest rate at which softmax separates two test particles, over all measures, strength 1.
 
-    The largest beta (1 - s^2) - s: beta + 1 / (4 beta), by two equal masses at <x, y> = -1/(2 beta)
-    on both sides; 1 below beta = 1/2.
+    It is the maximum of beta (1 - s^2) - s. From beta = 1/2 on this is beta + 1 / (4 beta), for two
+    equal masses on both sides at <x, y> = -1/(2 beta). Below beta = 1/2 it is 1.
 
     >>> round(softmax_stretch(3.0), 8), softmax_stretch(-2.0)
     (3.08333333, 1.0)
@@ -161,9 +162,9 @@ def softmax_stretch(beta: float) -> float:
 def softmax_source(beta: float, dimension: int = 1) -> float:
     """Lipschitz constant of y -> a(<x, y>)(P_x y - v) over all |v| <= 1, scaled.
 
-    The largest e^{beta cos phi - |beta|} (|cos phi - beta sin^2 phi| + |beta| sin phi); on spheres
-    of more dimensions than 1 the root of its square + 1. Divided by Z it bounds what a change of
-    the measure does to velocities under softmax.
+    It is M = max e^{beta cos phi - |beta|} (|cos phi - beta sin^2 phi| + |beta| sin phi) on the
+    circle, and sqrt(M^2 + 1) on spheres of larger dimension. Divided by Z it bounds the change of
+    softmax velocities when the measure changes.
 
     >>> round(softmax_source(5.0), 6), round(softmax_source(5.0, 2), 6)
     (1.626804, 1.909579)
@@ -176,7 +177,7 @@ def softmax_source(beta: float, dimension: int = 1) -> float:
         return np.asarray(np.exp(-2.0 * b * half**2) * bent)
 
     low, high = 0.0, min(math.pi, _WIDTHS / math.sqrt(b)) if b else math.pi
-    # Each round leaves two cells about the largest value: what is missed is of second order.
+    # Each round keeps two cells around the largest value; the error is of second order.
     for _ in range(4):
         angles = np.linspace(low, high, _NODES)
         values = size(angles)
@@ -187,15 +188,12 @@ def softmax_source(beta: float, dimension: int = 1) -> float:
 
 
 def pair_force(beta: float, angle: FloatArray) -> FloatArray:
-    """Speed h(phi) = e^{beta cos phi - |beta|} sin phi at which tokens come closer, scaled.
+    """Speed h(phi) = e^{beta cos phi - |beta|} sin phi at which two tokens approach, scaled time.
 
-    Times e^{|beta|} it is that of papers; largest at `convex_angle`. Two tokens without
-    normalisation close their angle at h, each at half of it.
+    It is largest at `convex_angle`. In the papers' time it is e^{|beta|} h. The angle phi
+    (array_like) between two tokens without normalisation shrinks at h; each token moves at h / 2.
 
-    angle (array_like): phi, of any shape.
-
-    Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
-    arXiv:2312.10794.
+    Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2312.10794.
 
     >>> tau = convex_angle(4.0)
     >>> near, largest, far = pair_force(4.0, np.array([0.9 * tau, tau, 1.1 * tau])).round(4)
@@ -208,13 +206,11 @@ def pair_force(beta: float, angle: FloatArray) -> FloatArray:
 
 
 def convex_angle(beta: float) -> float:
-    """Angle tau below which tokens approach the more slowly the closer they are: h' > 0.
+    """Angle tau at which `pair_force` h is largest: closer tokens approach more slowly.
 
-    There `pair_force` is largest, for beta < 0 too, where tau is pi less that of -beta.
+        cos tau = beta sin^2 tau = (sqrt(1 + 4 beta^2) - 1) / (2 beta)
 
-        cos tau = beta sin^2 tau = (sqrt(1 + 4 beta^2) - 1) / (2 beta);
-
-    about beta^{-1/2} for large beta.
+    It is about beta^{-1/2} for large beta, and tau(-beta) = pi - tau(beta).
 
     >>> tau = convex_angle(7.0)
     >>> bool(abs(np.cos(tau) - 7.0 * np.sin(tau) ** 2) < 1e-14)
@@ -228,10 +224,10 @@ def convex_angle(beta: float) -> float:
 
 
 def arc_rate(beta: float, length: float) -> float:
-    """Rate h'(l) of all measures in an arc of length l below `convex_angle`, strength 1, scaled.
+    """Contraction rate h'(l) of measures in an arc of length l below `convex_angle`, strength 1.
 
-    Two of them with equal means come closer at least as fast, W_2(t) <= e^{-h'(l) t} W_2(0), and
-    the energy of one is near its largest (Polyak and Lojasiewicz):
+    Two such measures with equal means have W_2(t) <= e^{-h'(l) t} W_2(0), in scaled time. The
+    energy E of one measure is near its maximum (Polyak and Lojasiewicz):
 
         a(1) / (2 beta) - E <= int |v|^2 dmu / (2 h'(l)).
 
@@ -246,13 +242,9 @@ def arc_rate(beta: float, length: float) -> float:
 def is_one_cluster_almost_surely(beta: float, tokens: int) -> bool:
     """True if (n - 1) tau < pi: n tokens on the circle end as one cluster from almost every start.
 
-    Sufficient, not necessary. At a local maximum of the energy every part of the tokens has a
-    member closer than tau to another part. So they form a chain no longer than (n - 1) tau. In
-    half a circle only one cluster rests. The condition is beta > cos(x) / sin(x)^2 with x = pi
-    / (n - 1).
-
-    - beta: not negative.
-    - tokens: at least 1.
+    The condition, beta > cos(x) / sin(x)^2 with x = pi / (n - 1), is sufficient, not necessary. At
+    a local maximum of the energy every subset of tokens is closer than tau to the rest. So tokens
+    form a chain of length below (n - 1) tau. In half a circle only one cluster is stationary.
 
     >>> [is_one_cluster_almost_surely(beta, 7) for beta in (3.4641, 3.4642)]
     [False, True]

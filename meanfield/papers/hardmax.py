@@ -1,29 +1,25 @@
-"""Hardmax attention: what softmax attention becomes as beta -> infinity.
+"""Hardmax attention: the limit beta -> infinity of softmax attention.
 
-Of all that a token at x sees, a set with the convex hull K, softmax keeps those with the largest
-score x^T B y. Where that is one, y*(x) = grad h_K(B^T x) with the support function h_K, and
+Tokens form a set with convex hull K. A token at x attends to the token y* with the largest score
+x^T B y. If there is one, y*(x) = grad h_K(B^T x) with the support function h_K of K, and
 
-    v(x) = P_x V y*(x)  (spheres),    v(x) = V (y*(x) - x)  (R^d),              (1)
+    v(x) = P_x V y*(x)  (spheres),    v(x) = V (y*(x) - x)  (R^d).              (1)
 
-the second being (9.5)-(9.6) of Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2312.10794. Where
-several tie, on a ridge, v(x) is the set of (1) for all y* of the hull of these (Filippov).
+The second is (9.5)-(9.6) of Geshkovski, Letrouit, Polyanskiy, Rigollet, arXiv:2312.10794. For a
+measure with mass everywhere on a sphere h_K(z) = |z|, so v does not depend on the measure.
 
-A measure that has mass everywhere on a sphere has h_K(z) = |z|, and the field no longer depends on
-it. This module has the fields; `papers.hardmax_paths` moves tokens.
+On a ridge several tokens T tie for the largest score. There v is a set: (1) for all
+y = sum_j w_j x_j in the convex hull of T (Filippov). A solution keeps the scores of all its own
+tokens largest. With the rate r_j(w) of the score of token j,
 
-On a ridge several tokens share the largest score of a token. There the field is the set of all v =
-P_x V y (in R^d V (y - x)), y = sum_j w_j x_j in the convex hull of the tied tokens T (Filippov). A
-solution takes one that leaves none of its own tokens behind. With r_j(w) the rate of the score of
-token j,
+    w_j > 0  only if  r_j(w) = max_{k in T} r_k(w),                                           (2)
 
-    w_j > 0  only where  r_j(w) = max_{k in T} r_k(w),                                        (1)
+a linear complementarity problem. For two tokens, a path crosses the ridge if both sides move the
+same way. It slides along the ridge if both sides move towards it, with the w that keeps the tie. If
+both move away there are three solutions: two leave the ridge, and one stays.
 
-a linear complementarity problem. Two tokens: the ridge is crossed, if both sides move the same way;
-slid along, if both move towards it, and w is then the one that keeps the tie; and left towards
-either side, or not at all, if both move away from it: three solutions.
-
-`averages` has the y of given supports, with weights that keep their ties; `solutions` the supports
-that satisfy (1). What lies on a ridge with several solutions chooses by a rule, `chosen`.
+`averages` computes y for given supports, with weights that keep their ties. `solutions` finds
+supports that satisfy (2), and `chosen` takes one of several. `papers.hardmax_paths` moves tokens.
 """
 
 from __future__ import annotations
@@ -41,12 +37,12 @@ from meanfield.spaces.manifold import Manifold
 from meanfield.terms.kernels.exponential import bessel_ratio
 from meanfield.terms.matrices import matrix, plain
 
-# Weight of the condition that weights sum to 1 in least squares of lengths of about 1.
+# Weight of the condition sum_j w_j = 1 in least squares with lengths of about 1.
 _SUM = 1e4
 
 
 def score_and_value(space: Manifold, score: Any, value: Any) -> tuple[FloatArray, FloatArray]:
-    """Matrices B and V of a head as users give them: a number, a diagonal, or rows."""
+    """Matrices B and V (d, d) from the user's numbers, diagonals, or rows."""
     if space.has_rings:
         raise ValueError(
             f"tokens are on mf.Circle(), mf.Sphere(d) or mf.Euclidean(d), got {space!r}."
@@ -63,11 +59,11 @@ def score_and_value(space: Manifold, score: Any, value: Any) -> tuple[FloatArray
 def full_support_velocity(
     space: Manifold, points: FloatArray, *, score: Any = 1.0, value: Any = 1.0
 ) -> FloatArray:
-    """Velocity P_x V m, m = B^T x / |B^T x|, in a measure that has mass everywhere on a sphere.
+    """Velocity P_x V m, m = B^T x / |B^T x|, for measures with mass everywhere on a sphere.
 
-    Whatever the measure is: linear transport. Zero for B = V = 1, where all that moves softmax
-    attention is slower. Points and velocities as the space stores them; B and V as for `mf.Head`.
-    ValueError in R^d, and if B^T x = 0, where every direction is a largest.
+    It does not depend on the measure: transport is linear. It is zero for B = V = 1. Points and
+    velocities are as the space stores them; B and V as for `mf.Head`. ValueError in R^d, and if
+    B^T x = 0, where all scores are equal.
 
     >>> import meanfield as mf
     >>> full_support_velocity(mf.Circle(), [0.1, 0.7], score=[1.0, -1.0]).round(6)  # -sin 2 theta
@@ -81,7 +77,7 @@ def full_support_velocity(
 def uniform_velocity(
     space: Manifold, points: FloatArray, beta: float, *, score: Any = 1.0, value: Any = 1.0
 ) -> FloatArray:
-    """Velocity of softmax attention in the uniform measure on a sphere, exact at every beta > 0.
+    """Velocity of softmax attention to the uniform measure on a sphere, for any beta > 0.
 
         v(x) = A_d(kappa) P_x V m,    kappa = beta |B^T x|,  m = B^T x / |B^T x|,
         A_d = I_{d/2} / I_{d/2-1} = 1 - (d - 1) / (2 kappa) + O(kappa^-2)      (NIST DLMF 10.32.2)
@@ -121,8 +117,8 @@ def two_pole_moments(max_degree: int, time: float, beta: float = math.inf) -> Fl
 
         c_{2k} = tanh^k t - (k^2 tanh^k t - k t tanh^{k-1} t / (2 cosh^2 t)) / beta + O(beta^-2)
 
-    and odd ones 0. With kappa = beta, as |B^T x| = 1, softmax moves points with (1 - 1/(2 beta)) v.
-    It adds the gradient of log f at m, over beta (Laplace's method), so that
+    and odd moments are 0. With kappa = beta, as |B^T x| = 1, softmax has the velocity
+    (1 - 1/(2 beta)) v, plus the gradient of log f at m over beta (Laplace's method), so
 
         c_{2k}' = k (1 - 1/(2 beta)) (c_{2k-2} - c_{2k+2})
                   - (k / beta) ((2k - 2) c_{2k-2} + (2k + 2) c_{2k+2}) + O(beta^-2).
@@ -136,7 +132,7 @@ def two_pole_moments(max_degree: int, time: float, beta: float = math.inf) -> Fl
     moments = np.zeros(max_degree + 1)
     k = np.arange(len(moments[::2]))
     power = np.tanh(time) ** k
-    # k tanh^{k-1} t is 0 for k = 0, at t = 0, too.
+    # k tanh^{k-1} t is 0 for k = 0, also at t = 0.
     lower = np.concatenate([[0.0], k[1:] * power[:-1]])
     moments[::2] = power - (k**2 * power - 0.5 * time * lower / np.cosh(time) ** 2) / beta
     return moments
@@ -152,16 +148,16 @@ def inclusion_distance(
     value: Any = 1.0,
     tolerance: float = 1e-9,
 ) -> FloatArray:
-    """How far velocities of tokens are from those that (1) allows, (n,): zero of every solution.
+    """Distance of velocities of tokens from the set (1), (n,); zero for every solution.
 
-    It is the least |v_i - P_x V y|, in R^d |v_i - V (y - x_i)|. Here y runs over the convex hull of
-    the tokens whose score with token i is the largest.
+    It is the least |v_i - P_x V y|, in R^d |v_i - V (y - x_i)|, over y in the convex hull of the
+    tokens whose score with token i is the largest.
 
     - tokens: as the space stores points.
-    - velocities (n, d): as vectors, on the circle, too.
-    - tolerance: scores tie that differ by less than this times |B| times the largest |x_j|^2.
+    - velocities (n, d): as vectors, also on the circle.
+    - tolerance: scores tie if they differ by less than this times |B| times the largest |x_j|^2.
 
-    From the ridge x_1 = 0 between two corners all three velocities solve (Example 9.3):
+    On the ridge x_1 = 0 between two corners three velocities are solutions (Example 9.3):
 
     >>> import meanfield as mf
     >>> tokens = np.array([[1.0, 1.0], [-1.0, 1.0], [0.0, 0.5]])
@@ -195,7 +191,7 @@ def inclusion_distance(
 
 
 def velocity_toward(space: Manifold, x: FloatArray, y: FloatArray, value: FloatArray) -> FloatArray:
-    """Velocities (1) of tokens at x that attend to y: vectors of shapes that broadcast."""
+    """Velocities (1) of tokens at x that attend to y; shapes broadcast."""
     if not space.is_sphere:
         return np.asarray((y - x) @ value.T)
     toward = y @ value.T
@@ -205,12 +201,13 @@ def velocity_toward(space: Manifold, x: FloatArray, y: FloatArray, value: FloatA
 Support = tuple[int, ...]
 Ridge = Literal["corner", "midpoint"]
 
-# Less than a second.
+# Combinations of supports that are tried in less than a second.
 MOST_CHOICES = 3000
-# Rates are equal, and weights 0, within these shares; y of two solutions are one.
+# Relative difference below which rates are equal.
 _SAME_RATE = 1e-8
-# Velocities are known to this share of the fastest that there could be: where all tokens rest.
+# Rounding of velocities, relative to the largest possible speed; it matters if all tokens rest.
 _AT_REST = 1e-13
+# Weights below it are 0; means nearer than this are equal, relative to the largest token.
 _NO_WEIGHT = 1e-9
 _SAME_PLACE = 1e-8
 
@@ -224,7 +221,7 @@ class HardmaxHead(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """Tokens that some tokens attend to, weighted means (k, d), and rates of largest scores."""
+    """Supports of k tokens, their weighted means (k, d), and the rates of largest scores (k,)."""
 
     supports: tuple[Support, ...]
     means: FloatArray
@@ -232,7 +229,7 @@ class Solution(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many tokens are attended to."""
+        """Total size of the supports."""
         return sum(map(len, self.supports))
 
 
@@ -241,8 +238,8 @@ def averages(
 ) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
     """Means y (n, d) of the supports, velocities (n, d), and weights of each support.
 
-    Weights keep ties: all tokens of a support have scores of one rate. They are found together from
-    linear equations; where these say nothing, weights are equal.
+    Weights keep ties: scores of all tokens of a support change at one rate. They solve linear
+    equations, by least squares from equal weights.
     """
     y = x[[support[0] for support in supports]]
     several = [(i, support) for i, support in enumerate(supports) if len(support) > 1]
@@ -252,7 +249,7 @@ def averages(
     v = velocity_toward(head.space, x, y, head.value)
     if not several:
         return y, v, weights
-    # Unknowns: what is taken from the first token of a support and given to each of the others.
+    # Unknowns: weight that moves from the first token of a support to each of the others.
     base = np.array([support[0] for _, support in several for _ in support[1:]])
     other = np.array([k for _, support in several for k in support[1:]])
     owner = np.array([i for i, support in several for _ in support[1:]])
@@ -282,7 +279,7 @@ def averages(
 def solves(
     head: HardmaxHead, x: FloatArray, supports: list[Support], ridges: Mapping[int, Support]
 ) -> Solution | None:
-    """The solution (1) of tokens on ridges with these supports of all tokens, if it is one."""
+    """Solution (2) for tokens on ridges with these supports of all tokens; None if it is none."""
     y, v, weights = averages(head, x, supports)
     size = float(np.abs(x).max())
     fast = _SAME_RATE * float(np.abs(v).max())
@@ -309,8 +306,8 @@ def solutions(
     ridges: Mapping[int, Support],
     free: Mapping[int, Support],
 ) -> list[Solution]:
-    """Solutions (1) of tokens on ridges, given as token: tied ones, for all supports of `free`."""
-    # A mean of many tokens of R^d is one of d + 1 of them.
+    """Solutions (2) for tokens on ridges (token -> tied tokens), over all supports of `free`."""
+    # A mean of many tokens of R^d is also a mean of d + 1 of them (Caratheodory).
     most = head.space.ambient + 1
     choices = math.prod(
         sum(math.comb(len(tied), count) for count in range(1, most + 1)) for tied in free.values()
@@ -333,7 +330,7 @@ def solutions(
 
 
 def same(first: Solution, second: Solution, size: float) -> bool:
-    """True if the means of two solutions agree, in units of the largest token."""
+    """True if the means of two solutions agree, relative to the size of the largest token."""
     return bool(np.abs(first.means - second.means).max() <= _SAME_PLACE * size)
 
 
@@ -342,7 +339,7 @@ def _subsets(tied: Support, most: int) -> list[Support]:
 
 
 def in_order(ridges: Mapping[int, Support]) -> list[dict[int, Support]]:
-    """Tokens on ridges in groups that depend on each other, and on groups before them alone."""
+    """Tokens on ridges in groups that depend on each other, and only on earlier groups."""
     reach = {i: {i} for i in ridges}
     for _ in ridges:
         for i, tied in ridges.items():
@@ -357,7 +354,7 @@ def in_order(ridges: Mapping[int, Support]) -> list[dict[int, Support]]:
 
 
 def chosen(candidates: list[Solution], ridge: Ridge) -> Solution:
-    """The solution that a rule takes: "corner" one token, "midpoint" as many as possible."""
+    """Fastest solution with the smallest ("corner") or largest ("midpoint") supports."""
     wanted = (min if ridge == "corner" else max)(each.size for each in candidates)
     of_size = [each for each in candidates if each.size == wanted]
     totals = [float(each.rates.sum()) for each in of_size]

@@ -1,22 +1,22 @@
-"""Where layers normalise: the same directions by other clocks.
+"""Placements of normalisation for equiangular tokens: one curve of directions, several clocks.
 
-`schemes.layers` defines the layers, and the flow that they tend to as the step h goes to 0:
+`schemes.layers` defines the layers, and their limit as the step h goes to 0:
 
     theta' = P_theta A / s,    r' = 0, <theta, A> or <theta, A> / |A|.
 
-n tokens at equal angles with the cosine gamma have A_i = (w_1 - w) theta_i + w sum_j theta_j, with
-the weight w_1 of a token for itself and w for each other one. With q = 1 + (n - 1) gamma:
+n tokens at equal angles with the cosine gamma have A_i = (w_1 - w) theta_i + w sum_j theta_j. A
+token has the weight w_1 for itself and w for each other one. With q = 1 + (n - 1) gamma:
 
     gamma' = 2 w (1 - gamma) q / s,    <theta, A> = w_1 - w + w q,
     |A|^2 = <theta, A>^2 + w^2 q (n - q).
 
 Let T(gamma) be the time that softmax attention with normalisation after each layer takes to reach
-gamma (`equiangular_time`). Then pre and peri run along one curve,
+gamma (`equiangular_time`). Then pre and peri follow one curve,
 
     r = r_0 e^T sqrt(q_0 / q),
 
-for d ln r / dT = <theta, A> = 1 - (d ln q / dT) / 2; and times are integrals of positive functions
-over it, which panels of `AngularPath` keep to rounding.
+as d ln r / dT = <theta, A> = 1 - (d ln q / dT) / 2. Their times are integrals of positive functions
+over this curve, accurate to rounding on the panels of `AngularPath`.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from meanfield.papers.equiangular import AngularPath, angular_path, path_of
 from meanfield.problem import Problem
 from meanfield.schemes.layers import WITH_RADIUS, Layers
 
-# Placements that take the direction of attention alone.
+# Placements that normalise the output of attention.
 _UNIT = ("peri", "sandwich", "ngpt")
 _ORDER = 16
-# e^{2 |beta|} must be a number, with some room.
+# e^{2 |beta|} must not overflow.
 _LARGEST_BETA = 340.0
 _LATEST = 1e300
-# T is less than this then, for r is nearly r_0 e^T; and what is farther has no gap left.
+# T stays below this up to _LATEST, as r is nearly r_0 e^T; beyond it gaps underflow.
 _LONGEST = 720
 _SMALL_STEP = 1e-9
 _NEWTON_STEPS = 100
@@ -47,10 +47,10 @@ _NEWTON_STEPS = 100
 
 @dataclass(frozen=True)
 class EquiangularLayers:
-    """Tokens at equal angles, from layer to layer; arrays (saves,).
+    """Tokens at equal angles, layer by layer; arrays (saves,).
 
-    - times: scaled times, step times the number of the layer.
-    - cosine, gap: cosine gamma of every two tokens, and 1 - gamma, which keeps its digits.
+    - times: scaled times; for layers the step times their number.
+    - cosine, gap: cosine gamma of all pairs, and 1 - gamma with full relative accuracy.
     - radius: length r of the tokens; constant where each layer normalises.
     """
 
@@ -64,14 +64,13 @@ class EquiangularLayers:
 def equiangular_layers(
     problem: Problem, tokens: int, times: FloatArray | None = None, start: float = 0.0
 ) -> EquiangularLayers:
-    """Tokens at equal angles under layers, or the flow that these tend to, wherever they normalise.
+    """Tokens at equal angles under layers, or under the flow of h -> 0, for every placement.
 
-    With `Layers(step=0.0, ...)`, or without layers, the flow of the placement:
+    With `Layers(step=0.0, ...)`, or without layers, the flow of the placement is
 
         gamma' = 2 w (1 - gamma) (1 + (n - 1) gamma) / s.
 
-    With a step h a layer makes tokens y_i = p theta_i + b sum_j theta_j. With
-    q = 1 + (n - 1) gamma:
+    A layer with step h moves tokens to y_i = p theta_i + b sum_j theta_j, q = 1 + (n - 1) gamma:
 
         1 - gamma_next = p^2 (1 - gamma) / |y|^2,    |y|^2 = p^2 + 2 p b q + b^2 n q,
 
@@ -80,25 +79,25 @@ def equiangular_layers(
         peri    p = r + h (w_1 - w) / |A|,              b = h w / |A|,       r_next = |y|
         ngpt    p = 1 + h alpha ((w_1 - w) / |A| - 1),  b = h alpha w / |A|
 
-    A layer of "mix" is post if the middle of its step is before tau. As h -> 0 the error is of
-    first order. Late, softmax tokens of the flow are apart by
+    "sandwich" is peri, "depth_scaled" is post with h / sqrt(1 + t), and "projected" is post with
+    w_1 - w = -w q in p. A layer of "mix" is post if the middle of its step is before tau. As h -> 0
+    the error is of first order. Softmax tokens of the flow have the late gap
 
         1 - gamma ~ C e^{-2 t} | C_r r_0^2 / r^2, r = t + const | e^{-2 alpha t} | e^{-4 sqrt(1+t)}
                     post         pre, peri                        ngpt             depth_scaled
 
-    with ln C of `log_late_gap` and C_r = C (1 + (n - 1) start) / n; layers with a step shrink that
-    by `terminal_contraction`.
+    with ln C from `log_late_gap` and C_r = C (1 + (n - 1) start) / n. Layers with a step shrink the
+    late gap by `terminal_contraction`.
 
     Parameters
     ----------
     problem : Problem
-        On a sphere of R^d with d >= n, with an exponential or the linear kernel, |beta| <= 340, a
-        positive strength and without diffusion, and with its layers; its initial measure is not
-        used.
+        On a sphere of R^d with d >= n, with an exponential or the linear kernel, |beta| <= 340,
+        positive strength, and no diffusion; its layers are used, its initial measure is not.
     tokens : int
-        Their number n, at least 2.
+        n, at least 2.
     times : ndarray, shape (saves,), or None
-        Scaled times from 0 to 1e300 for a flow; None for layers with a step, whose number is
+        Scaled times from 0 to 1e300 for a flow; None for layers with a step, which end after
         `layers.count`.
     start : float
         Cosine at time 0, between -1 / (n - 1) and 1.
@@ -106,15 +105,14 @@ def equiangular_layers(
     Returns
     -------
     EquiangularLayers
-        At the times, or before the first layer and after each. What was gained, gap and radius have
-        relative errors of rounding, or of what an error of a few eps of the times and of beta
-        causes.
+        At the times, or before the first layer and after each. gamma - start, gap and radius have
+        relative errors of rounding, or those of a few eps in times and beta.
 
     Raises
     ------
     ValueError
         If there are no such tokens, or a number is out of range. If the problem has another kernel,
-        repels or has diffusion. If layers with a step have times, or a flow has none.
+        repulsion or diffusion. If layers with a step have times, or a flow has none.
 
     References
     ----------
@@ -172,11 +170,11 @@ def equiangular_layers(
 def _steps(
     problem: Problem, path: AngularPath, layers: Layers, count: int, start: float
 ) -> EquiangularLayers:
-    """Layer after layer."""
+    """Layers one after another."""
     n, strength = path.tokens, problem.zonal.strength
     times = layers.step * np.arange(count + 1.0)
     gaps, lengths = np.full(count + 1, path.gap), np.full(count + 1, layers.radius)
-    # The cosine keeps its digits as start plus what was gained.
+    # For small rises the cosine is accurate as start + rise.
     rises = np.zeros(count + 1)
     gap, rise, r = path.gap, 0.0, layers.radius
     for layer in range(count):
@@ -196,7 +194,7 @@ def _steps(
         elif placement in WITH_RADIUS:
             own = r
         if placement == "projected":
-            # Without <theta, A> = excess + other q along the token.
+            # Without the component <theta, A> = excess + other q along the token.
             excess = -other * q
         p, b = own + h * excess, h * other
         square = p * p + 2.0 * p * b * q + b * b * n * q
@@ -217,8 +215,9 @@ def terminal_contraction(problem: Problem, depth: float = 0.0, radius: float = 1
         post              1 / (1 + h)^2          projected    (1 - h)^2
         pre, peri, mix    (r / (r + h))^2        ngpt         (1 - h alpha)^2
 
-    Here h is the step times |A|: strength under SA, strength a(1) under USA. A flow has e^{-2h}.
-    radius: before that layer; depth: its t, for "depth_scaled".
+    Here h = step times the strength, for USA also times a(1). For "peri" and "sandwich" h = step,
+    with the sign of the strength; for "ngpt" h = step. "depth_scaled" is post with h / sqrt(1 + t),
+    t = depth. radius is r before the layer.
 
     >>> import meanfield as mf
     >>> layers = mf.Layers(step=0.5)
@@ -244,22 +243,22 @@ def terminal_contraction(problem: Problem, depth: float = 0.0, radius: float = 1
 
 @checked
 def linear_phase_clock(problem: Problem, times: FloatArray) -> FloatArray:
-    """Time tau(t) of post at which uniform has been perturbed as much as at time t of a placement.
+    """Time tau(t) of post with the same growth near uniform as a placement has up to time t.
 
-    Moments of degree l near the uniform law are e^{lambda_l tau} times what they were, lambda_l of
-    `growth_rates`. Attention of uniform is A(x) = R x with R = strength a_1 / Z. Every token has
+    Near the uniform law moments of degree l grow by e^{lambda_l tau}, with lambda_l of
+    `growth_rates`. Attention to uniform is A(x) = R x with R = strength a_1 / Z, so every token has
     the same clock,
 
         tau = t (post), ln(1 + R t / r_0) / R (pre), ln(1 +- t / r_0) / R (peri, the sign of R),
               alpha t / |R| (ngpt), 2 sqrt(1 + t) - 2 (depth_scaled).
 
-    For pre and peri perturbations grow like a power of time, t^{lambda_l / R}.
+    "mix" is post up to its tau, then pre. For pre and peri perturbations grow like a power of time,
+    t^{lambda_l / R}.
 
     Parameters
     ----------
     problem : Problem
-        With a kernel, without diffusion, in any dimension, with its layers, whose step is taken
-        for 0.
+        With a kernel, without diffusion, in any dimension; the step of its layers is taken as 0.
     times : ndarray
         Scaled times, not negative.
 
@@ -270,7 +269,7 @@ def linear_phase_clock(problem: Problem, times: FloatArray) -> FloatArray:
     Raises
     ------
     ValueError
-        If times are negative, or the problem has diffusion. If R < 0 and tokens have come to the
+        If times are negative, or the problem has diffusion. If R < 0 and tokens have reached the
         centre by then, or R = 0 where layers divide by it.
 
     References
@@ -319,12 +318,12 @@ def linear_phase_clock(problem: Problem, times: FloatArray) -> FloatArray:
 
 
 def _layers(problem: Problem) -> Layers:
-    """Layers of a problem; without any, the flow is that of post."""
+    """Layers of a problem; by default the flow of post."""
     return problem.layers or Layers(step=0.0)
 
 
 def _paths(problem: Problem, tokens: int, start: float) -> tuple[AngularPath, AngularPath]:
-    """Path of the tokens with the problem's own flow, and under softmax."""
+    """Paths of the tokens, under the problem's normalisation and under softmax."""
     path = path_of(replace(problem, layers=None), tokens, start)
     if abs(path.beta) > _LARGEST_BETA:
         raise ValueError(
@@ -335,7 +334,7 @@ def _paths(problem: Problem, tokens: int, start: float) -> tuple[AngularPath, An
 
 
 def _weights(beta: float, tokens: int, normalized: bool, gap: float) -> tuple[float, float]:
-    """Weights w_1 - w and w, divided by the strength."""
+    """w_1 - w and w at strength 1."""
     fallen = math.exp(-abs(beta) * gap)
     own, other = (1.0, fallen) if beta >= 0.0 else (fallen, 1.0)
     total = own + (tokens - 1) * other
@@ -352,13 +351,13 @@ def _size(tokens: int, excess: float, other: float, q: float) -> float:
 
 @dataclass(frozen=True)
 class _Scheme:
-    """Time of a placement, (panels + 1,) at edges, against the distance of `AngularPath`."""
+    """Time of a placement as a function of the distance of `AngularPath`; values at edges."""
 
-    placement: str  # one with a clock of its own
+    placement: str  # "pre", "peri", "sandwich" or "ngpt"
     path: AngularPath
     softmax: AngularPath
-    origin: float  # distance where the clock starts
-    radius: float  # there
+    origin: float  # distance at time 0
+    radius: float  # radius at time 0
     pace: float  # alpha of ngpt, strength of pre
     edges: FloatArray
     times: FloatArray
@@ -431,11 +430,11 @@ def _scheme(
     radius: float,
     pace: float,
 ) -> _Scheme:
-    # Where T has grown by 1, for r is nearly e^T.
+    # Edges where T has grown by 1, 2, ..., as r is nearly e^T.
     longest = _LONGEST + math.ceil(max(-math.log(radius), 0.0))
     (start,) = softmax.time_at(np.array([origin]))
     levels = softmax.distance_at(start + np.arange(1.0, longest))
-    # Behind the last panel of softmax nothing but e^{-delta} changes.
+    # After the last panel of softmax only e^{-delta} changes.
     tail = softmax.edges[-1] + np.arange(0.0, 2.0 * longest, 2.0)
     edges = np.concatenate([softmax.edges, levels, tail])
     edges = np.unique(np.concatenate([[origin], edges[edges > origin]]))

@@ -1,13 +1,14 @@
 """Spectra of stationary measures: uniform, subspheres, polygons, simplices, antipodal pairs.
 
-Uniform on S^{D-1} in S^{d-1} has the multipliers a_l of the kernel there, and Z = 1 or a_0.
-Densities on it grow at the rates lambda_l of S^{D-1}. A displacement Y_l(x) e, e normal to R^D,
-grows at
+The uniform measure on S^{D-1} in S^{d-1} has the multipliers a_l of the kernel on S^{D-1}, and
+Z = 1 or a_0. Densities on it grow at the rates lambda_l of S^{D-1}. A displacement Y_l(x) e, with e
+normal to R^D, changes no <x, y> to first order. Its velocity is int a(s) [Y_l(y) - s Y_l(x)] dmu(y)
+along e, so it grows at the rate (Funk and Hecke)
 
-    strength (a_l - a_1) / Z:    <x, y> stays, and P_x y leaves int a(s) [Y_l(y) - s Y_l(x)] dmu(y)
+    strength (a_l - a_1) / Z.
 
-(Funk and Hecke). l = 1 is a rotation; a test particle falls back at a_1 / Z. Points with few
-cosines have a rate for every symmetry. Simplex and cross-polytope in R^D, a = a(s), a' = a'(s):
+l = 1 is a rotation; a test particle returns at the rate a_1 / Z. Points with few cosines have one
+rate for each symmetry. Simplex and cross-polytope in R^D, a = a(s), a' = a'(s):
 
     simplex, s = -1/D       (D + 1) a' / D^2 + (D - 1) a / D     e_i = P_i w,  D modes
                             2 a' / D                             (D + 1)(D - 2) / 2 modes
@@ -18,7 +19,7 @@ cosines have a rate for every symmetry. Simplex and cross-polytope in R^D, a = a
                             [a(-1) + (D - 1) a(0)] / D, [a(-1) - a(0)] / D    along each normal
     antipodal m_1, m_2      a(-1) (m_2 / Z_1 + m_1 / Z_2)        towards each other, d - 1 modes
 
-with Z the mean of a over the points under softmax, else 1, and rotations at rate 0.
+where Z is the mean of a over the points under softmax, else 1. Rotations have the rate 0.
 """
 
 from __future__ import annotations
@@ -39,23 +40,23 @@ from meanfield.spectrum.pair_attention import attention_and_slope
 
 # Eigenvalues of matrices of this size take seconds.
 _MOST_COORDINATES = 3_000
-# Relative difference of rates that are one, and speed of clusters that stand still, over rates.
+# Rates are equal within this share of the largest; clusters with less speed are stationary.
 _SAME = 1e-10
-# Smaller rates are no numbers of full precision any more.
+# Smaller rates lose precision (subnormal numbers).
 _LEAST = 1e-300
 _DEGREES = 12
 
 Mode = tuple[float, int, str]
-"""Rate, multiplicity, and what moves."""
+"""Rate, multiplicity, and description."""
 
 
 @dataclass(frozen=True, eq=False)
 class StationarySpectrum:
     """Rates of small displacements of a stationary measure, largest first, in scaled time.
 
-    - rates (k,): a displacement along a mode grows like e^{rate t}; multiplicities (k,): of each.
-    - modes (tuple of str): what moves.
-    - closed: whether rates are formulas; else they are `cluster_rates`.
+    - rates, multiplicities (k,): a displacement along a mode grows like e^{rate t}.
+    - modes (tuple of str): description of each mode.
+    - closed: True if rates are from formulas, False if from `cluster_rates`.
     """
 
     measure: str
@@ -66,15 +67,15 @@ class StationarySpectrum:
 
     @property
     def index(self) -> int:
-        """Number of modes that grow, but for rounding."""
-        # Formulas have their own rounding only; matrices also the rounding of eigenvalues.
+        """Number of modes that grow beyond rounding."""
+        # Formulas have less rounding than eigenvalues of matrices.
         noise = 64 * EPS if self.closed else _SAME
         growing = self.rates > noise * np.abs(self.rates).max()
         return int(self.multiplicities[growing].sum())
 
     @property
     def is_stable(self) -> bool:
-        """True if no mode grows. Clusters that break up have a negative `contraction`."""
+        """True if no mode grows. Clusters still spread if a `contraction` is negative."""
         return self.index == 0
 
     def __repr__(self) -> str:
@@ -87,29 +88,29 @@ class StationarySpectrum:
 def stationary_spectrum(problem: Problem, max_degree: int = _DEGREES) -> StationarySpectrum:
     """Spectrum of the initial law of a problem, if it is a stationary measure.
 
-    In closed form about `uniform` and about the configurations "subsphere", "polygon",
-    "simplex", "cross_polytope" and "antipodal" with any weights; for other points from
-    `cluster_rates`, rates that agree taken as one.
+    In closed form for `uniform` and for the configurations "subsphere", "polygon", "simplex",
+    "cross_polytope" and "antipodal" (any weights). Other points use `cluster_rates`, with equal
+    rates merged.
 
     Parameters
     ----------
     problem : Problem
         On the circle or any sphere; its initial law is `uniform`, `configuration` or points.
     max_degree : int
-        Largest degree of perturbations of uniform and of subspheres, of which there is no last.
+        Largest degree of perturbations of uniform and of subspheres.
 
     Returns
     -------
     StationarySpectrum
-        Subspheres have the rates of their uniform measure; its quadrature agrees up to half of its
-        degree.
+        A subsphere has the rates of its uniform measure; those of its points agree up to half of
+        the degree of their quadrature.
 
     Raises
     ------
     ValueError
-        If max_degree is below 1; if the law is another density, moves, or has more than 3,000
-        coordinates without a formula; if there is diffusion, except about uniform; if all rates
-        underflow.
+        If max_degree is below 1, or all rates underflow. If the law is another density, is not
+        stationary, or has more than 3,000 coordinates without a formula. If there is diffusion,
+        except about uniform.
 
     See Also
     --------
@@ -132,7 +133,7 @@ def stationary_spectrum(problem: Problem, max_degree: int = _DEGREES) -> Station
          0.05257  x 3    axes bend towards others
                0  x 3    rotations
 
-    A great circle of the sphere is left as a whole, and by waves along it:
+    A great circle of the sphere is unstable to waves along it and to motion along its normal:
 
     >>> law = mf.configuration("subsphere", 64, 2)
     >>> stationary_spectrum(mf.Problem(mf.Sphere(), mf.exponential(2.0), mf.SA, law), 3)
@@ -171,13 +172,13 @@ def stationary_spectrum(problem: Problem, max_degree: int = _DEGREES) -> Station
 
 
 def _closed(problem: Problem, law: configuration, max_degree: int) -> list[Mode] | None:
-    """Modes of a configuration, if there is a formula."""
+    """Modes of a configuration by formula; None without a formula."""
     d = problem.manifold.ambient
     antipodal = law.shape == "antipodal"
     has_formula = law.weights is None and law.shape in ("subsphere", "polygon", *_POLYTOPES)
     if not (antipodal or has_formula):
         return None
-    problem.initial_measure()  # What does not fit in is refused, and masses that are none.
+    problem.initial_measure()  # refuses shapes that do not fit, and wrong masses
     if antipodal:
         return _antipodal(problem, np.array(law.weights or (0.5, 0.5)))
     if law.shape == "polygon":
@@ -196,7 +197,7 @@ def _harmonics(d: int, l: int) -> int:
 
 
 def _rotations(d: int, within: int) -> Mode:
-    """Rotations of R^d that move what spans R^within."""
+    """Rotations of R^d that move points that span R^within."""
     return (0.0, within * (within - 1) // 2 + within * (d - within), "rotations")
 
 
@@ -225,7 +226,7 @@ def _subsphere(problem: Problem, size: int, max_degree: int) -> list[Mode]:
 def _pairs(
     problem: Problem, cosines: FloatArray, counts: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Values a(s) / Z and a'(s) / Z times the strength; each point sees `counts` at each cosine."""
+    """Strength times a(s) / Z and a'(s) / Z; each point has `counts` points at each cosine."""
     masses = counts / counts.sum()
     attention, slope, _ = attention_and_slope(problem, masses, np.arccos(cosines)[None])
     strength = problem.zonal.strength
@@ -235,14 +236,14 @@ def _pairs(
 def _antipodal(problem: Problem, weights: FloatArray) -> list[Mode]:
     masses, angles = np.array(weights), np.array([[0.0, np.pi]])
     normals = problem.manifold.ambient - 1
-    # What each finds at the other, its mass included.
+    # a(-1) / Z times the mass of the other, for each of the two.
     across = [attention_and_slope(problem, m, angles)[0][0, 1] for m in (masses, masses[::-1])]
     rate = float(problem.zonal.strength * sum(across))
     return [(rate, normals, "towards each other"), (0.0, normals, "rotations")]
 
 
 def _polygon(problem: Problem, n: int) -> list[Mode]:
-    """Sums over the other points; cos q phi - cos phi is a product of two sines."""
+    """Modes by sums over the other points; cos q phi - cos phi is a product of two sines."""
     angles, q = 2.0 * np.pi * np.arange(n) / n, np.arange(n // 2 + 1)[:, None]
     a, slope = _pairs(problem, np.cos(angles), np.ones(n))
     pull = slope * np.sin(angles) ** 2 - a * np.cos(angles)
@@ -283,7 +284,7 @@ _POLYTOPES = {"simplex": _simplex, "cross_polytope": _cross_polytope}
 
 
 def _clusters(problem: Problem) -> list[Mode]:
-    """Rates of points, those that agree as one."""
+    """Modes of points from `cluster_rates`, with equal rates merged."""
     measure = problem.initial_measure()
     if not isinstance(measure, Measure):
         raise ValueError(
@@ -304,7 +305,7 @@ def _clusters(problem: Problem) -> list[Mode]:
             f"{problem.initial!r} is not stationary: a cluster moves at {spectrum.drift:.3g}. "
             "mf.cluster_rates has the rates of that instant."
         )
-    # Rotations are exact zeros but for rounding.
+    # Rates of rotations are 0 up to rounding.
     rates = np.where(np.abs(rates) > 16 * len(rates) * EPS * scale, rates, 0.0)
     groups = np.split(rates, np.flatnonzero(-np.diff(rates) > _SAME * scale) + 1)
     return [
