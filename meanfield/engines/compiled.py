@@ -1,8 +1,8 @@
-"""Compiling with numba: one decorator with the defaults of this project, one notice.
+"""Compilation with numba: the decorator `njit` with this package's defaults, caches, one notice.
 
 Kernels come from the wheel (`packaged`), else from numba's cache on disk, next to the source or in
 the user's cache folder, else they are compiled on first use. Only modules of kernels import this
-one, and they are imported where they are used: numba takes a third of a second to load.
+one. Others import those inside functions, because numba takes a third of a second to load.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ except ImportError:
     # Another numba: its usual cache is used, see `_keep`.
     FunctionCache = NullCache = object  # type: ignore[assignment, misc]
 
-# Settings from the environment, which numba gives no types.
+# Numba's settings from the environment, which have no types.
 _config: Any = numba.config
 _NOTICE = "compiling kernels that were not needed before (kept for the next time)"
 
@@ -33,7 +33,7 @@ def njit(function: Any = None, /, **options: Any) -> Any:
     """Compile a function: `numba.njit` with cache=True and nogil=True; no `fastmath`."""
     if function is None:
         return lambda decorated: njit(decorated, **options)
-    # Nobody calls kernels from C: without wrappers for it compilation takes 4 % less.
+    # No C code calls kernels: without wrappers for C compilation takes 4 % less.
     options = {"nogil": True, "no_cfunc_wrapper": True} | options
     cached = options.pop("cache", True)
     kernel: Any = numba.njit(**options)(function)
@@ -46,12 +46,12 @@ def njit(function: Any = None, /, **options: Any) -> Any:
 
 
 def _keep(kernel: Any) -> None:
-    """Give a kernel the cache of this package, numba's usual one where its internals changed."""
+    """Give a kernel the cache of this package, or numba's own if numba's internals changed."""
     try:
         try:
             kernel._cache = KernelCache(kernel.py_func)
         except RuntimeError:
-            # Numba finds no folder that it may write to.
+            # Numba finds no folder that it can write to.
             kernel._cache = PackagedCache(kernel.py_func)
     except Exception:
         with contextlib.suppress(RuntimeError):
@@ -59,11 +59,11 @@ def _keep(kernel: Any) -> None:
 
 
 kernels: list[Any] = []
-"""All kernels of the modules that this process has imported."""
+"""Kernels of all modules that this process has imported."""
 
 
 def not_compiled() -> list[str]:
-    """Kernels that are neither compiled nor called by one that is."""
+    """Names of kernels that are neither compiled nor called by a compiled one."""
     called = [kernel.py_func for kernel in kernels if kernel.signatures]
     compiled = set[Any]().union(*map(packaged.called_functions, called))
     missing = (kernel.py_func for kernel in kernels if kernel.py_func not in compiled)
@@ -71,7 +71,7 @@ def not_compiled() -> list[str]:
 
 
 def _packaged(function: Any, signature: Any, target_context: Any) -> Any:
-    """Kernel of the wheel, None if it has none that fits."""
+    """Kernel of the wheel; None if the wheel has none that fits."""
     # Damage and changes inside numba may raise any error.
     with contextlib.suppress(Exception):
         from numba.core.compiler import CompileResult
@@ -84,7 +84,7 @@ def _packaged(function: Any, signature: Any, target_context: Any) -> Any:
 
 
 class PackagedCache(NullCache):
-    """Kernels of the wheel where nothing can be written."""
+    """Cache that reads kernels of the wheel and writes nothing."""
 
     def __init__(self, function: Any) -> None:
         super().__init__()
@@ -95,10 +95,9 @@ class PackagedCache(NullCache):
 
 
 class KernelCache(FunctionCache):
-    """Numba's cache: what cannot be read counts as absent, what cannot be written is not kept.
+    """Kernels of the wheel, then numba's cache; unreadable entries count as absent.
 
-    A kernel is known by the content of all functions it calls, not only by its own file. Kernels
-    of the wheel come first.
+    The key of a kernel includes the content of all functions it calls, not only of its own file.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -108,7 +107,7 @@ class KernelCache(FunctionCache):
         try:
             return super().load_overload(sig, target_context)
         except Exception:
-            # What a cut or damaged pickle raises may be any error.
+            # A cut or damaged pickle may raise any error.
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -118,7 +117,7 @@ class KernelCache(FunctionCache):
             except OSError:
                 raise
             except Exception:
-                # The index cannot be read: begin a new one.
+                # The index is unreadable: begin a new one.
                 self.flush()
                 super().save_overload(sig, data)
         except Exception as error:
@@ -130,7 +129,7 @@ class KernelCache(FunctionCache):
 
 
 def _without_literals(kernel: Any) -> Any:
-    """Compile no copy of a kernel for each constant that other kernels give it."""
+    """Kernel that compiles no copy of itself for each constant that other kernels pass."""
     usual = kernel.get_call_template
 
     def template(args: Any, kws: Any) -> Any:
@@ -142,9 +141,9 @@ def _without_literals(kernel: Any) -> Any:
 
 
 def intrinsic(python: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Decorate a function that writes LLVM code into one that kernels call.
+    """Decorator: makes a function that writes LLVM code into one that kernels call.
 
-    python: what the code does, for kernels that are not compiled (NUMBA_DISABLE_JIT=1).
+    python: the same in Python, for kernels that are not compiled (NUMBA_DISABLE_JIT=1).
     """
     return lambda write: python if _config.DISABLE_JIT else _intrinsic(write)
 
@@ -153,18 +152,18 @@ _said: set[str] = set()
 
 
 def _say_once(text: str) -> None:
-    """Print a line on standard error, the first time."""
+    """Print a line on standard error, once in a process."""
     if text not in _said:
         _said.add(text)
         print(f"meanfield: {text}", file=sys.stderr, flush=True)
 
 
 compilations: list[str] = []
-"""Kernels of the package that this process has compiled."""
+"""Names of this package's kernels that this process has compiled."""
 
 
 class _Notice(event.Listener):
-    """Says once per process that compilation takes its time, and counts compiled kernels."""
+    """Reports once per process that kernels are compiled, and lists them in `compilations`."""
 
     def on_start(self, event: Any) -> None:
         function = event.data["dispatcher"].py_func

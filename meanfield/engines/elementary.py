@@ -7,13 +7,12 @@ with exact argument reduction, a few FMA each, accurate to 2 units in the last p
     sin y   = y + y z S(z),  z = y^2,         y in [-pi/4, pi/4]
     cos y   = 1 - z/2 + z^2 C(z)
 
-S, C, P are Taylor polynomials economised by Chebyshev's (the terms T_n above the degree kept
-are dropped, in exact rational arithmetic): two or three degrees fewer for the same error.
+S, C, P are Taylor polynomials economised by Chebyshev's: their highest terms T_n are dropped, in
+exact rational arithmetic. That takes two or three degrees fewer for the same error.
 
-Functions here are called from kernels only. Kernels fuse with `fma`, never with flags for the
-compiler (`fastmath`), which contracts the copies of a kernel each in its own way: results would
-depend on whether a process compiled a kernel or found it compiled. Nor would the rounding trick
-(x + c) - c survive a compiler that may reorder sums.
+Kernels fuse with `fma`, never with compiler flags (`fastmath`). With those the compiler contracts
+each copy of a kernel in its own way, and results would depend on which process compiled it. It
+could also reorder the rounding trick (x + c) - c.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ PI_TAIL = math.sin(math.pi)
 def economised(taylor: list[Fraction], radius: float, degree: int) -> tuple[float, ...]:
     """Monomial coefficients of a Taylor polynomial on [-radius, radius], cut to a degree.
 
-    In Chebyshev's T_n(x / radius), which costs at most the sum of the coefficients dropped.
+    It is cut in Chebyshev's T_n(x / radius), and errs by at most the sum of dropped coefficients.
     """
     unit = Fraction(radius)
     remaining = [coefficient * unit**n for n, coefficient in enumerate(taylor)]
@@ -67,7 +66,7 @@ def _inverse_factorials(first: int, step: int, count: int, sign: int) -> list[Fr
 
 
 def _shifted(series: list[Fraction], radius: float, degree: int) -> tuple[float, ...]:
-    # z = radius / 2 (1 + x): expand about the middle, economise, expand back, all exactly.
+    # z = radius / 2 (1 + x): expand about the middle, economise, expand back, exactly.
     middle = Fraction(radius) / 2
     about = [
         sum(
@@ -94,7 +93,7 @@ _SQUARE = (math.pi / 4) ** 2
 _S0, _S1, _S2, _S3, _S4, _S5 = _shifted(_inverse_factorials(3, 2, 14, -1), _SQUARE, 5)
 _S0, _S1, _S2, _S3, _S4, _S5 = -_S0, -_S1, -_S2, -_S3, -_S4, -_S5
 _C0, _C1, _C2, _C3, _C4, _C5 = _shifted(_inverse_factorials(4, 2, 14, -1), _SQUARE, 5)
-# 2^r - 1 = r sum_n L^(n+1) r^n / (n+1)!, L = ln 2: economised in L r, the powers of L after.
+# 2^r - 1 = r sum_n L^(n+1) r^n / (n+1)!, L = ln 2: economised in L r, then times powers of L.
 _P = tuple(
     c * math.log(2.0) ** (n + 1)
     for n, c in enumerate(economised(_inverse_factorials(1, 1, 20, 1), math.log(2.0) / 2, 10))
@@ -103,7 +102,7 @@ _P0, _P1, _P2, _P3, _P4, _P5, _P6, _P7, _P8, _P9, _P10 = _P
 
 
 def _fused(x: Any, y: Any, z: Any) -> Any:
-    # Dekker's product and Knuth's sum know what they lose; where they overflow it is nothing.
+    # Dekker's product and Knuth's sum give their rounding errors; on overflow these are dropped.
     product = x * y
     (a, b), (c, d) = _split(x), _split(y)
     below = b * d - (((product - a * c) - b * c) - a * d)
@@ -114,7 +113,7 @@ def _fused(x: Any, y: Any, z: Any) -> Any:
 
 
 def _split(x: Any) -> tuple[Any, Any]:
-    """Upper and lower half of the digits."""
+    """Upper and lower half of a number's digits."""
     scaled = (2.0**27 + 1.0) * x
     upper = scaled - (scaled - x)
     return upper, x - upper
@@ -122,7 +121,7 @@ def _split(x: Any) -> tuple[Any, Any]:
 
 @intrinsic(_fused)
 def fma(typing_context: Any, x: Any, y: Any, z: Any) -> Any:
-    """Fused x y + z, rounded once; of numbers, or of lanes and numbers."""
+    """Fused x y + z, rounded once, for numbers, or lanes and numbers."""
     lanes = next((kind for kind in (x, y, z) if isinstance(kind, Lanes)), None)
     result = types.float64 if lanes is None else lanes
     kinds = [kind if isinstance(kind, Lanes) else types.float64 for kind in (x, y, z)]
@@ -145,7 +144,7 @@ def to_bits(typing_context: Any, x: Any) -> Any:
 
 @intrinsic(lambda bits: np.int64(bits).view(np.float64))
 def from_bits(typing_context: Any, bits: Any) -> Any:
-    """Double of a bit pattern."""
+    """Double with a bit pattern."""
     signature = types.float64(types.int64)
     return signature, lambda context, builder, sig, args: builder.bitcast(args[0], ir.DoubleType())
 
@@ -157,7 +156,7 @@ def _by_powers(power: Any, shifted: Any, v: Any) -> Any:
 
 @intrinsic(_by_powers)
 def _scaled(typing_context: Any, power: Any, shifted: Any, v: Any) -> Any:
-    """2^k times the power, k in the low bits of `shifted`; 0 unless v > -1021."""
+    """2^k power with k in the low bits of `shifted`; 0 unless v > -1021."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = args[0].type
@@ -173,11 +172,11 @@ def _scaled(typing_context: Any, power: Any, shifted: Any, v: Any) -> Any:
 def wide_vectors(typing_context: Any) -> Any:
     """Let LLVM use vectors of 512 bits in the calling kernel, where the machine has them.
 
-    LLVM prefers 256 on Intel; these kernels are arithmetic from end to end and gain 1.5x.
+    LLVM prefers 256 bits on Intel; kernels of arithmetic alone gain a factor 1.5.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        # llvmlite lists the attributes it knows; this one is a plain LLVM string attribute.
+        # llvmlite refuses attributes that it does not list; LLVM takes this one as a string.
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
         return context.get_dummy_value()
 
@@ -186,7 +185,7 @@ def wide_vectors(typing_context: Any) -> Any:
 
 @njit
 def copy_to(target, source):  # type: ignore[no-untyped-def]
-    """Copy an array of one axis; `target[:] = source` compiles ten times as long."""
+    """Copy an array of one axis; `target[:] = source` takes ten times as long to compile."""
     for i in range(len(source)):
         target[i] = source[i]
 
@@ -194,7 +193,7 @@ def copy_to(target, source):  # type: ignore[no-untyped-def]
 @njit
 def small_sine_cosine(y):  # type: ignore[no-untyped-def]
     """(sin y, cos y) for |y| <= pi/4; sin y with relative accuracy."""
-    # Estrin's order, here and below: Horner's waits four cycles for each coefficient.
+    # Estrin's scheme, here and below: Horner's waits four cycles for each coefficient.
     z = y * y
     w = z * z
     s = fma(w, fma(w, fma(z, _S5, _S4), fma(z, _S3, _S2)), fma(z, _S1, _S0))
@@ -204,7 +203,7 @@ def small_sine_cosine(y):  # type: ignore[no-untyped-def]
 
 @njit
 def exp2(v):  # type: ignore[no-untyped-def]
-    """2^v for v <= 1000, a number or lanes; 0 below -1021, where doubles lose digits."""
+    """2^v for v <= 1000, a number or lanes; 0 up to -1021, where doubles lose digits."""
     shifted = v + ROUNDING
     r = v - (shifted - ROUNDING)
     square = r * r

@@ -1,16 +1,14 @@
-"""Eight or sixteen doubles that compiled loops work on at once: the vectors of LLVM.
+"""Lanes: eight or sixteen doubles that compiled loops work on at once, as vectors of LLVM.
 
-To use the vectors of the machine for sums, the compiler must change the order of additions. Flags
-that allow it let every copy of a kernel choose its own order. Here the order is written down:
+A compiler may vectorise a sum only if it may reorder it. Flags that allow this let every copy of a
+kernel choose its own order. Lanes state the order:
 
     a, b = load_8(array, i), load_8(array, i + 8)
     sums = fma(a, b, sums)                    # fma of `elementary`; also a + b, a - b, a * b, -a
     last = lane_sum(sums)
 
-Numbers among lanes stand for as many equal ones. Nothing is unrolled, vectorised or checked
-for aliasing by the compiler, which is quick then; narrower machines take lanes in parts.
-
-Functions here are called from kernels only.
+A number beside lanes means that number in all lanes. The compiler unrolls, vectorises and checks
+nothing for aliasing, and so is quick; narrower machines process lanes in parts.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ _DOUBLE, _INT, _LONG = ir.DoubleType(), ir.IntType(32), ir.IntType(64)
 
 
 class Lanes(types.Type):
-    """Numba's name of a vector of doubles."""
+    """Numba's type of a vector of doubles."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -45,7 +43,7 @@ class _Model(models.PrimitiveModel):
 
 
 def is_number(kind: Any) -> bool:
-    """True if a type of numba's is a number that becomes a double."""
+    """True if a type of numba is a real number."""
     return isinstance(kind, types.Float | types.Integer)
 
 
@@ -57,12 +55,12 @@ def bits_of(builder: Any, value: Any) -> Any:
 
 
 def constant(kind: Any, value: float) -> Any:
-    """A number of an LLVM type, in all lanes if it has some."""
+    """Constant of an LLVM type, in all lanes if the type is a vector."""
     return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
 
 
 def spread_to(context: Any, builder: Any, value: Any, kind: Any, lanes: Any) -> Any:
-    """Value of lanes, or a number put in all of them."""
+    """Value as lanes: lanes unchanged, a number in all of them."""
     if isinstance(kind, Lanes):
         return value
     one = context.cast(builder, value, kind, types.float64)
@@ -85,7 +83,7 @@ def _loaded(array: Any, i: int, width: int) -> Any:
 def _loader(width: int) -> Any:
     @intrinsic(lambda array, i: _loaded(array, i, width))
     def load(typing_context: Any, array: Any, i: Any) -> Any:
-        """Numbers of a contiguous array from a flat index on."""
+        """Load lanes from a contiguous array, from a flat index on."""
         if array.layout != "C":
             return None
 
@@ -131,7 +129,7 @@ def store_transposed_8(
     typing_context: Any, array: Any, i: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any,
     h: Any,
 ) -> Any:  # fmt: skip
-    """Write the first lanes of all eight into a contiguous array, then the second ones, ..."""
+    """Write lane 0 of all eight into a contiguous array from a flat index on, then lane 1, ..."""
     if array.layout != "C":
         return None
 
@@ -182,7 +180,7 @@ def _loaded_complex(array: Any, i: int) -> Any:
 
 @intrinsic(_loaded_complex)
 def load_complex_8(typing_context: Any, array: Any, i: Any) -> Any:
-    """Real and imaginary parts of complex numbers of a contiguous array from an index on."""
+    """Load real and imaginary lanes from a contiguous complex array, from an index on."""
     if array.layout != "C" or array.ndim != 1:
         return None
 
@@ -201,7 +199,7 @@ def _stored_complex(array: Any, i: int, real: Any, imag: Any) -> None:
 
 @intrinsic(_stored_complex)
 def store_complex_8(typing_context: Any, array: Any, i: Any, real: Any, imag: Any) -> Any:
-    """Write complex numbers into a contiguous array from an index on."""
+    """Write real and imaginary lanes into a contiguous complex array, from an index on."""
     if array.layout != "C" or array.ndim != 1:
         return None
 
@@ -222,7 +220,7 @@ def _halved(lanes: Any) -> float:
 
 @intrinsic(_halved)
 def lane_sum(typing_context: Any, lanes: Any) -> Any:
-    """Sum of the lanes: one half is added to the other until one is left."""
+    """Sum of the lanes: halves are added until one lane is left."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         value, width = args[0], signature.args[0].width
@@ -236,7 +234,7 @@ def lane_sum(typing_context: Any, lanes: Any) -> Any:
 
 
 def _sum_of_lanes(builder: Any, a: Any, b: Any, *places: Iterable[int]) -> Any:
-    """Sum of two choices among the lanes of a, and those of b, which count on."""
+    """Sum of two choices among the lanes of a and b; those of b are numbered after those of a."""
     choices = [[_INT(place) for place in each] for each in places]
     masks = [ir.Constant(ir.VectorType(_INT, len(choice)), choice) for choice in choices]
     return builder.fadd(*(builder.shuffle_vector(a, b, mask) for mask in masks))
@@ -246,7 +244,7 @@ def _sum_of_lanes(builder: Any, a: Any, b: Any, *places: Iterable[int]) -> Any:
 def lane_sums(
     typing_context: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any
 ) -> Any:
-    """The `lane_sum` of each of eight times eight lanes, as eight lanes."""
+    """`lane_sum` of each of eight times eight lanes, as eight lanes."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         values = list(args)
@@ -262,7 +260,7 @@ def lane_sums(
 
 @intrinsic(lambda x, s: np.copysign(1.0, s) * x)
 def times_sign(typing_context: Any, x: Any, s: Any) -> Any:
-    """A number or lanes x times 1, or -1 where the sign of s is minus; s is alike, or lanes."""
+    """Change the sign of x where the sign of s is minus; each is a number or lanes."""
     kind = x if isinstance(x, Lanes) else types.float64
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -275,7 +273,7 @@ def times_sign(typing_context: Any, x: Any, s: Any) -> Any:
 
 
 def _arithmetic(operation: Callable[..., Any], instruction: str) -> None:
-    """Teach numba an operation of lanes with lanes or numbers."""
+    """Register an operation of lanes with lanes or numbers in numba."""
 
     @type_callable(operation)
     def typing(context: Any) -> Any:

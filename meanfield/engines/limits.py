@@ -1,7 +1,7 @@
-"""Limits of this process: cores and memory.
+"""Cores and memory that this process may use.
 
-Less than the machine has, where the scheduler's affinity, a control group of Linux (a container, a
-batch queue; both versions) or a limit of the shell (`ulimit -v`) says so.
+Besides the machine, limits are the scheduler's affinity, control groups of Linux (a container, a
+batch queue; both versions) and the shell's `ulimit -v`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path
 _GROUPS = Path("/proc/self/cgroup")
 _MOUNT = Path("/sys/fs/cgroup")
 _SIZES = Path("/proc/self/statm")
-# Arrays of the stages of a Runge-Kutta step of order eight.
+# Arrays of the size of the state in a Runge-Kutta step of order eight.
 _MOVING = 19
 
 
 @cache
 def cores() -> int:
-    """Cores that this process may run on, and control groups give it time for; at least 1."""
+    """Cores by affinity and by the quotas of control groups, whichever is less; at least 1."""
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))
     else:
@@ -35,7 +35,10 @@ def cores() -> int:
 
 
 def available_memory() -> float:
-    """Bytes that this process may fill, less what is reserved and never filled; or infinite."""
+    """Bytes that this process may fill: the least of all limits, or infinity.
+
+    `ulimit -v` counts address space, so space that is reserved and not filled is subtracted.
+    """
     limits = [math.inf]
     with suppress(AttributeError, OSError, ValueError):
         limits.append(float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
@@ -51,7 +54,7 @@ def available_memory() -> float:
 
 
 def check_memory(need: float, what: str, remedy: str, available: float | None = None) -> None:
-    """Refuse a need of more bytes than are available, by default to this process."""
+    """Refuse a need of more bytes than `available`, by default `available_memory()`."""
     available = available_memory() if available is None else available
     if need > available:
         raise ValueError(
@@ -61,7 +64,7 @@ def check_memory(need: float, what: str, remedy: str, available: float | None = 
 
 
 def check_tokens(count: int, numbers: int) -> None:
-    """Refuse tokens, of `numbers` coordinates each, whose Runge-Kutta steps have no room."""
+    """Refuse tokens of `numbers` coordinates each if a Runge-Kutta step would not fit in memory."""
     need = _MOVING * 8.0 * count * numbers
     check_memory(need, f"{count} tokens of {numbers} numbers", "Take fewer tokens")
 
@@ -75,7 +78,7 @@ def _reserved() -> float:
 
 
 def _share(text: str) -> float:
-    """Cores of a quota and its period, "200000 100000"; without one, "max" or -1."""
+    """Cores of a quota and its period, "200000 100000"; infinity for a quota "max" or -1."""
     quota, _, period = text.partition(" ")
     if quota.isdecimal() and period.isdecimal() and int(quota) and int(period):
         return int(quota) / int(period)
@@ -83,7 +86,7 @@ def _share(text: str) -> float:
 
 
 def _group_files(controller: str, name: str) -> Iterator[str]:
-    """Texts of a file in the control groups of this process: its own, and those above."""
+    """Texts of a file in the control group of this process and in all groups above it."""
     with suppress(OSError, ValueError):
         for line in _GROUPS.read_text().splitlines():
             _, controllers, group = line.split(":", 2)

@@ -1,4 +1,4 @@
-"""Newton's method for the root of a function that grows, kept inside a bracket."""
+"""Newton's method for the root of an increasing function, inside a bracket."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from meanfield.engines.compiled import njit
 def narrowed(
     low: float, high: float, place: float, excess: float, slope: float
 ) -> tuple[float, float, float]:
-    """Bracket of the root, and the next place inside it: Newton's, else the middle."""
+    """New bracket (low, high), and the next place inside it: Newton's, or else the middle."""
     if excess > 0.0:
         high = place
     else:

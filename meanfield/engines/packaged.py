@@ -1,12 +1,12 @@
-"""Compiled kernels inside a wheel: nothing is compiled after an installation where they fit.
+"""Compiled kernels inside a wheel, which need no compilation after installation where they fit.
 
     kernels/x86-64-v3.zip     a pickle per kernel and signature, named by its key
     kernels/x86-64-v3.json    versions that compiled it, and the SHA-256 of the archive
 
 A key is a hash of the signature and of `content_key`: the source files of a kernel and of all
-functions that it calls, and their global constants. Paths and times have no part in it, so the
-folder can be moved. An archive of other versions, for another processor or with another hash is
-ignored. Pickles run code: they are read only from this folder, which pip writes like the code.
+functions that it calls, and their global constants. It contains no paths and times, so the folder
+can be moved. Archives of other versions, for another processor or with another hash are ignored.
+Pickles run code, so they are read only from this folder, which pip writes like the code.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ import numba
 import numpy as np
 from llvmlite.binding import get_process_triple  # type: ignore[import-untyped]
 
-# Settings from the environment, which numba gives no types.
+# Numba's settings from the environment, which have no types.
 _config: Any = numba.config
 FOLDER = Path(__file__).parent / "kernels"
 _AVX2 = "avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe popcnt sahf sse4.2 xsave"
 _AVX512 = f"{_AVX2} avx512f avx512bw avx512cd avx512dq avx512vl"
 LEVELS = {"x86-64-v4": _AVX512, "x86-64-v3": _AVX2}
-"""Levels of processors, best first, and their features in LLVM's names."""
+"""Levels of processors, best first, with their features in LLVM's names."""
 _OPTIONS = ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML", "SLP_VECTORIZE")
 _CONSTANTS = (bool, int, float, complex, str, tuple, np.generic)
 
 
 def called_functions(function: Any) -> set[Any]:
-    """A kernel's Python function and all functions of its package that it calls."""
+    """Python function of a kernel, and all functions of its package that it calls."""
     functions = {function}
     todo = [function]
     while todo:
@@ -53,11 +53,11 @@ def called_functions(function: Any) -> set[Any]:
 
 
 def content_key(function: Any) -> str:
-    """Hash of the source of a kernel and of all it calls, without paths and times."""
+    """Hash of the source of a kernel and of all functions it calls, without paths and times."""
     contents = [_Content.of(called) for called in called_functions(function)]
     parts = {content.text for content in contents}
     for path in {content.path for content in contents}:
-        # Interpreters and archives have no such files.
+        # Functions of interactive sessions and zip archives have no source file.
         with suppress(OSError):
             status = os.stat(path)
             parts.add(_file_hash(path, status.st_mtime_ns, status.st_size))
@@ -65,7 +65,7 @@ def content_key(function: Any) -> str:
 
 
 class _Content(NamedTuple):
-    """A function's file, its name, code and constants as text, and functions that it calls."""
+    """File of a function; its name, code and constants as text; and functions that it calls."""
 
     path: str
     text: str
@@ -77,7 +77,7 @@ class _Content(NamedTuple):
         below = set[Any]()
         text = f"{function.__module__}.{function.__qualname__} {_code_text(function.__code__)}"
         for name, value in _globals(function).items():
-            # Kernels have a Python function, functions that write LLVM code a definition.
+            # Kernels have py_func, intrinsics have _defn.
             other = getattr(value, "py_func", None) or getattr(value, "_defn", None)
             if other is not None:
                 below.add(other)
@@ -91,7 +91,7 @@ class _Content(NamedTuple):
 
 
 def load(function: Any, signature: Any, codegen: Any) -> Any:
-    """Compiled kernel as numba pickled it, None if no archive has it for this machine.
+    """Compiled kernel as numba pickled it; None if no archive for this machine has it.
 
     NUMBA_CPU_NAME turns archives off.
     """
@@ -111,7 +111,7 @@ def contents(kernels: Iterable[Any]) -> dict[str, bytes]:
     """Entries of an archive: the kernels that this process has compiled."""
     from numba.core.serialize import dumps
 
-    # The annotation is a listing for people, with paths.
+    # The type annotation is a listing with paths.
     return {
         entry(kernel.py_func, signature): dumps(compiled._replace(type_annotation="")._reduce())
         for kernel in kernels
@@ -135,13 +135,13 @@ def write(folder: Path, level: str, entries: dict[str, bytes]) -> None:
 
 
 def entry(function: Any, signature: Any) -> str:
-    """Name of a kernel's entry for a signature: its own name, and its key."""
+    """Name of the entry of a kernel for a signature: name/key."""
     key = sha256(f"{content_key(function)} {tuple(signature)!r}".encode()).hexdigest()
     return f"{function.__module__}.{function.__qualname__}/{key}"
 
 
 def _code_text(code: CodeType) -> str:
-    """Bytecode and literals, also of functions inside."""
+    """Bytecode and literals of a function and of functions defined inside it."""
     literals = [
         _code_text(each) if isinstance(each, CodeType) else repr(each)
         for each in code.co_consts
@@ -172,14 +172,14 @@ def _file_hash(path: str, modified: int, size: int) -> str:
 
 
 def _options() -> str:
-    """Settings of numba that change the code it writes."""
+    """Settings of numba that change compiled code."""
     return " ".join(f"{name}={getattr(_config, name)!s}" for name in _OPTIONS)
 
 
 def _environment(triple: str, options: str) -> dict[str, str]:
-    """Everything but the source and the processor on which compiled kernels depend."""
+    """Versions and settings that compiled kernels depend on, besides source and processor."""
     packages = {name: version(name) for name in ("numba", "llvmlite")}
-    # Numba looks at these two numbers.
+    # Numba distinguishes versions of NumPy by their first two numbers.
     packages["numpy"] = ".".join(np.__version__.split(".")[:2])
     return {
         "python": str(get_config_var("SOABI")),
@@ -191,7 +191,7 @@ def _environment(triple: str, options: str) -> dict[str, str]:
 
 @cache
 def _archive(folder: Path, triple: str, features: str, options: str) -> zipfile.ZipFile | None:
-    """Archive for the best level that the processor has; None if it does not fit or is damaged."""
+    """Archive for the best level of the processor that fits and is intact, or None."""
     there = set(features.split(","))
     for level, needed in LEVELS.items():
         path = folder / f"{level}.zip"

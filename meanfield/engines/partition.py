@@ -6,13 +6,12 @@ import numpy as np
 
 from meanfield.arrays import EPS, FloatArray
 
-# A partition function this small, of a kernel whose largest value is about 1 (`interaction` makes
-# it so), is rounding of its transform. It occurs only where the density is as small (Z >= the mass
-# within 1/sqrt(beta) of the point), so the flux there is below rounding whatever the quotient; the
-# floor keeps that quotient bounded. For kernels that are not largest at s = 1 it may occur where
-# the mass is: `partition` sees that.
-# Grids have nodes far from all mass and floor Z; tokens stand where mass is, and are not floored:
-# those with next to none of it are summed over pairs (`tokens`).
+# Smaller values of Z are rounding of its transform, for a kernel whose largest value is about 1, to
+# which `interaction` scales it. They occur only where the density is as small (Z >= the mass within
+# 1/sqrt(beta) of the point), so the flux there is below rounding. The floor bounds the quotient.
+# For kernels that are not largest at s = 1 they may occur where the mass is; see
+# `fields.lost_digits`. Z at tokens needs no floor: tokens have mass, and those with almost none are
+# summed over pairs (`fields.tokens`).
 PARTITION_FLOOR = 16 * EPS
 
 

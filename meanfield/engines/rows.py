@@ -1,8 +1,7 @@
-"""Rows of eight doubles in LLVM's words: what compiled loops that live on them are spelled with.
+"""Rows of eight doubles: functions that write LLVM code for compiled loops over them.
 
 A row is 64 bytes: one cache line and, with AVX-512, one register. Numba has no vector type, so
-these loops are written as intrinsics, in LLVM's, which serves narrower machines by halves and
-quarters. Only what generates code for kernels imports this module.
+these loops are intrinsics with LLVM's vectors, which narrower machines process in parts.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def store(builder: Any, value: Any, pointer: Any, alignment: int = ROW_BYTES) ->
 
 
 def shuffled(builder: Any, first: Any, second: Any, lanes: list[int]) -> Any:
-    """Lanes of two rows; the second row's lanes count from eight on."""
+    """Chosen lanes of two rows; the second row's lanes are numbered from eight on."""
     return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(INT, ROW), lanes))
 
 
@@ -79,12 +78,12 @@ def spread(builder: Any, value: Any) -> Any:
 
 
 def constant(value: float) -> Any:
-    """Row of the same number."""
+    """Row with the same number in all lanes."""
     return ir.Constant(VECTOR, [value] * ROW)
 
 
 def fused(builder: Any, x: Any, y: Any, z: Any) -> Any:
-    """Fused x y + z of rows, or of vectors of any other length, rounded once."""
+    """Fused x y + z of rows or other vectors, rounded once."""
     kind = ir.FunctionType(x.type, [x.type] * 3)
     name = f"llvm.fma.v{x.type.count}f64"
     function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
@@ -96,7 +95,7 @@ def fused(builder: Any, x: Any, y: Any, z: Any) -> Any:
 def repeated(
     builder: Any, count: Any, begin: list[Any], body: Callable[[Any, list[Any]], list[Any]]
 ) -> list[Any]:
-    """Loop i = 0 ... count - 1, count > 0: what `body(i, rows)` returns is what it gets next."""
+    """Write the loop rows = body(i, rows), i = 0 ... count - 1, count > 0; return the last rows."""
     before = builder.block
     inside = builder.append_basic_block("rows")
     after = builder.append_basic_block("rows.end")

@@ -4,12 +4,12 @@ With the score S = beta B, find u, w > 0 with, mu-almost everywhere:
 
     u(x) int e^{x^T S y} w(y) dmu(y) = 1,    w(y) int e^{x^T S y} u(x) dmu(x) = 1.
 
-They are unique up to (t u, w / t), and u = w can be taken where S is symmetric. The
-velocity is the softmax velocity in the measure w mu,
+They are unique up to (t u, w / t); a symmetric S allows u = w. The velocity is the softmax velocity
+in the measure w mu,
 
     v(x) = P_x V int e^{x^T S y} y w(y) dmu(y) / int e^{x^T S y} w(y) dmu(y),
 
-off the support of mu as well; the constant cancels. The caller supplies the sums.
+also off the support of mu; t cancels. The caller supplies the sums.
 """
 
 from __future__ import annotations
@@ -25,47 +25,46 @@ from meanfield.arrays import EPS, FloatArray, ModalArray
 from meanfield.engines.threads import one_blas_thread
 
 RESIDUAL = 1e-13
-"""Largest |row sum - 1| and |column sum - 1| that is left, where sums are as accurate."""
+"""Largest |row sum - 1| and |column sum - 1| that is accepted, where sums are as accurate."""
 
 MOST_SWEEPS = 2_000
-"""Sums over all points after which the weights are given up: 10 to 100 are usual."""
+"""Largest number of sums over all points: 10 to 100 are usual."""
 
-# Sweeps that are remembered. Measured on 100 random weighted tokens, circle and sphere: 14 to 19
-# sweeps for B = 1, beta = 1 to 100 (5 remembered: 14 to 21, none: about 40); 26 to 90 for any B
-# with beta |B| up to 20 (5 remembered: 24 to 126). Newton with conjugate gradients: 17 to 26 and 50
-# to 600.
+# Sweeps that Anderson mixing uses. Measured on 100 random weighted tokens, circle and sphere: 14 to
+# 19 sweeps for B = 1, beta = 1 to 100 (5 used: 14 to 21, none: about 40); 26 to 90 for any B with
+# beta |B| up to 20 (5 used: 24 to 126). Newton with conjugate gradients: 17 to 26 and 50 to 600.
 _DEPTH = 12
-# Residuals below which it is asked how much of them is rounding.
+# Largest residual for which its share of rounding is computed.
 _NEAR = 1e-6
-# Combinations of sweeps whose squared change is this share of the largest are rounding.
+# Combinations of sweeps with a smaller squared change, as a share of the largest, are rounding.
 _DEPENDENT = 1e-14
-# How much more than its smallest a residual may become: modes that sweeps hardly change, of
-# clusters far apart, are corrected in one go, which disturbs the others first.
+# Largest residual over the smallest so far. Sweeps hardly change modes of clusters far apart; a
+# step corrects such a mode at once, and first disturbs the others.
 _SLACK = 4.0
 
 FEW = 200
-"""Points up to which Newton's matrix of all pairs is solved: half a millisecond."""
-# Newton's steps after which the iteration is given up: 4 to 10 are usual.
+"""Largest number of points for Newton's matrix of all pairs: half a millisecond."""
+# Largest number of Newton's steps: 4 to 10 are usual.
 _MOST_STEPS = 30
-# Steps after which each halves what is left, or has met rounding.
+# Steps after which each halves the error, or has met rounding.
 _SETTLED = 5
-# Relative change of sums above which Newton's matrix is made again.
+# Relative change of sums above which Newton's matrix is computed again.
 _CHANGED = 1e-3
 
 
 class NotBalanced(ValueError):
-    """Weights of doubly stochastic attention that were not found."""
+    """Sweeps for doubly stochastic attention did not converge."""
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Weights log_u, log_w (n,) with u_i (K w)_i = 1; one array if K is its own adjoint."""
+    """Logarithms of weights u, w, shape (n,); one array if K is its own adjoint."""
 
     log_u: FloatArray = field(repr=False)
     log_w: FloatArray = field(repr=False)
     # Largest |row sum - 1| and |column sum - 1| where there is mass, rounding included.
     residual: float
-    sweeps: int  # sums over all points that it took
+    sweeps: int  # count of sums over all points
 
 
 def scaling(
@@ -79,17 +78,14 @@ def scaling(
 ) -> Scaling:
     """Weights u, w > 0 with u_i sum_j K_ij w_j m_j = 1 and w_j sum_i K_ij u_i m_i = 1.
 
-    Sums have units of their own. With K = e^{x^T S y} they may be e^{-c}, c = |S^T x|, and e^{-d},
-    d = |S y|:
-
-        kernel(w)_i = e^{-c_i} sum_j K_ij w_j m_j,    adjoint(u)_j = e^{-d_j} sum_i K_ij u_i m_i.
-
     Without an adjoint u = w, by sweeps log u <- (log u - log K u) / 2. For a positive semidefinite
     kernel they contract by 1/2 whatever the masses are. With an adjoint sweeps alternate,
     w <- 1 / K^T (1 / K w), and contract by the squared second singular value. Anderson mixing
     accelerates both; a plain step replaces a mixed one that increases the residual.
 
-    - masses (n,): not negative. Where they are zero weights are continued by 1 / K w.
+    - kernel(w)_i = e^{-c_i} sum_j K_ij w_j m_j, adjoint(u)_j = e^{-d_j} sum_i K_ij u_i m_i.
+    - masses (n,): m, not negative. Weights of zero masses are 1 / K w.
+    - row_scale, column_scale: c and d, such as |S^T x| and |S y| for K = e^{x^T S y}.
     - rounding: error of the sums, relative to sum_j w_j m_j; their floor. 0 for positive terms.
 
     Sander, Ablin, Blondel, Peyre, Sinkformers, arXiv:2110.11773. Knight, Ruiz, Ucar, SIAM J.
@@ -107,13 +103,13 @@ def scaling(
         log_values: FloatArray,
         scale: FloatArray | float,
     ) -> tuple[FloatArray, FloatArray]:
-        """Logarithms of sums, and the relative errors of these."""
+        """Logarithms of sums, and relative errors of the sums."""
         nonlocal sweeps
         sweeps += 1
         heavy_logs = log_values[heavy]
         middle = 0.5 * (float(heavy_logs.max()) + float(heavy_logs.min()))
         values = np.zeros(len(heavy))
-        # A mixed step may leave the range of numbers; it is refused then.
+        # A mixed step may overflow; it is refused then.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             values[heavy] = np.exp(heavy_logs - middle)
             noise = rounding * float(values @ masses)
@@ -131,13 +127,13 @@ def scaling(
         if not np.isfinite(rest).all():
             return rest, np.inf
         if adjoint is not None and rounding and np.abs(rest[heavy]).max() < _NEAR:
-            # Columns see the errors of rows, those of tails hardly.
+            # Errors of rows enter the columns; those of tails hardly count there.
             columns = sums(adjoint, log_u + np.log(passed), column_scale)[0]
             noise = noise + np.exp(np.minimum(columns - sums_above_noise, 0.0))
         relevant = np.abs(rest) / (1.0 + noise / RESIDUAL)
         return rest, float(relevant[heavy].max())
 
-    # The first plain step is the start: it brings weights to the size of the kernel.
+    # The start is one plain step from w = 1, which scales weights to the kernel.
     here = plain * swept(np.zeros(len(heavy)))[0]
     rest, size = swept(here)
     least = size
@@ -162,7 +158,7 @@ def scaling(
         here, rest, size = ahead, after, left
         least = min(least, size)
     residual = float(np.abs(np.expm1(rest[heavy])).max(initial=0.0))
-    # Zero masses are heard by nobody: their weights follow from the others'.
+    # Zero masses do not enter sums: their weights follow from the others'.
     log_w = np.where(heavy, here, here + rest)
     log_u = log_w if adjoint is None else -sums(kernel, here, row_scale)[0]
     return Scaling(log_u, log_w, residual, sweeps)
@@ -175,7 +171,7 @@ def _mixed(
     heavy: np.ndarray,
     roots: FloatArray,
 ) -> FloatArray | None:
-    """Step to where the rest would be least, in mean square, were it linear along past steps."""
+    """Step that minimises the mean square rest, if the rest is linear along past steps."""
     steps = np.diff(np.array(places), axis=0)
     changes = np.diff(np.array(rests), axis=0)
     weighted = changes[:, heavy] * roots
@@ -183,7 +179,7 @@ def _mixed(
     lengths = np.sqrt(np.diagonal(products))
     if not (lengths > 0.0).all():
         return None
-    # Normal equations: their digits are enough for a step that the next rest will judge.
+    # Normal equations are accurate enough: the next rest checks the step.
     products /= lengths[:, None] * lengths
     wanted = (weighted @ (rests[-1][heavy] * roots)) / lengths
     values, vectors = np.linalg.eigh(products)
@@ -197,11 +193,11 @@ def _mixed(
 
 
 class PositiveKernel(NamedTuple):
-    """Kernel K = B T B^T at points (n,), positive semidefinite, through numbers c = B^T M."""
+    """Positive semidefinite kernel K = B T B^T at points (n,)."""
 
-    moments: Callable[[FloatArray], ModalArray]  # M to c
+    moments: Callable[[FloatArray], ModalArray]  # masses M to c = B^T M
     values: Callable[[ModalArray], FloatArray]  # c to B T c, in units e^{c(x)}
-    # q to a map from r to z with (1 + B^T q B T) z = r, as exactly as is cheap.
+    # q to a map from r to z with (1 + B^T q B T) z = r, which may be solved roughly.
     solver: Callable[[FloatArray], Callable[[ModalArray], ModalArray]]
 
 
@@ -245,7 +241,7 @@ def newton_scaling(
                 solve = kernel.solver(weights / g)
             z = solve(moments - c)
             change = kernel.values(z)
-            # Relative to g, above noise; rests are up to twice as large.
+            # Relative to g, above noise; residuals are up to twice as large.
             size = 2.0 * float((np.abs(change) / (g + noise / RESIDUAL))[seen].max())
             if size <= RESIDUAL:
                 swept = kernel.values(moments)
@@ -259,7 +255,7 @@ def newton_scaling(
                     found = Scaling(log_w, log_w, residual, step + 3)
                     if residual <= RESIDUAL:
                         break
-                # Changes that were added up leave noise where there is little mass.
+                # Added changes leave noise where there is little mass.
                 g, change = swept, kernel.values(c + z - moments)
             c, g = c + z, g + change
             slow = found is None and step > _SETTLED and size > 0.5 * last
@@ -271,7 +267,7 @@ def newton_scaling(
 
 
 def is_positive(score: FloatArray) -> bool:
-    """True for a symmetric positive semidefinite score, up to rounding: it needs no adjoint."""
+    """True for a symmetric positive semidefinite score, up to rounding; it needs no adjoint."""
     return _is_positive(np.ascontiguousarray(score).tobytes(), len(score))
 
 
@@ -297,16 +293,16 @@ def pair_scaling(score: FloatArray, x: FloatArray, masses: FloatArray) -> Scalin
 
         u_i sum_j e^{x_i^T S x_j} w_j m_j = 1,    w_j sum_i e^{x_i^T S x_j} u_i m_i = 1
 
-    One matrix of exponentials; its largest entries are taken out, so that sums of positive terms
-    keep their relative accuracy. The two are the same where S is symmetric.
+    Rows and columns of the matrix of exponentials are scaled by their largest entries, so that sums
+    of positive terms keep their relative accuracy. For a symmetric S u = w.
     """
     symmetric = is_symmetric(score)
     scores = x @ score @ x.T  # (n, n)
     if symmetric and is_positive(score):
-        # Diagonal 1: e^{-(x - y)^T S (x - y) / 2}, never above it.
+        # The kernel is e^{-(x - y)^T S (x - y) / 2} <= 1, with diagonal 1.
         rows = columns = 0.5 * np.diagonal(scores)
     else:
-        # Largest entry of each row 1, then of each column: of rows it stays so.
+        # Scale the largest entry of each row to 1, then of each column; rows keep theirs.
         rows = scores.max(axis=1)
         columns = (scores - rows[:, None]).max(axis=0)
     scores -= rows[:, None] + columns
@@ -327,13 +323,13 @@ def pair_scaling(score: FloatArray, x: FloatArray, masses: FloatArray) -> Scalin
     scaled = scaling(forward, masses, None if rows is columns else backward)
     log_u, log_w = scaled.log_u - rows, scaled.log_w - columns
     if symmetric:
-        # They differ by a constant, and by what is left.
+        # They differ by a constant and by the residual.
         log_u = log_w = 0.5 * (log_u + log_w)
     return Scaling(log_u, log_w, scaled.residual, scaled.sweeps)
 
 
 def _of_pairs(matrix: FloatArray) -> PositiveKernel:
-    """A kernel as the matrix T of all pairs, B = 1; its steps have the digits of single floats."""
+    """Kernel as the matrix T of all pairs, B = 1; `solver` works in single precision."""
     from scipy.linalg.lapack import spotrf, spotrs
 
     def solver(q: FloatArray) -> Callable[[FloatArray], FloatArray]:
@@ -353,7 +349,7 @@ def _of_pairs(matrix: FloatArray) -> PositiveKernel:
 
 
 def tilted_masses(masses: FloatArray, log_weights: FloatArray) -> FloatArray:
-    """Masses times weights, in units of the largest weight where there is mass."""
+    """Masses times weights, divided by the largest weight where there is mass."""
     heavy = masses > 0.0
     largest = log_weights[heavy].max()
     return np.where(heavy, masses * np.exp(np.minimum(log_weights - largest, 0.0)), 0.0)

@@ -1,7 +1,7 @@
-"""How many threads computations use, and the one pool they share.
+"""Number of threads, and the pool that all computations share.
 
-Work is split into a number of chunks that depends on its size only, and results are combined
-in chunk order: the number of threads changes the time, not one bit of the result.
+The number of chunks depends on the size of the work only, and results are combined in the order of
+chunks. So the number of threads changes the time, and no bit of the result.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from meanfield.engines.limits import cores
 
 _Result = TypeVar("_Result")
 
-# More of them only wait for each other, and systems refuse to start very many.
 MOST_THREADS = 1024
 MOST_CHUNKS = 16
-"""Chunks into which work on many points is cut: sums do not depend on the number of threads."""
+"""Largest number of chunks of work on many points, whatever the number of threads."""
 
 _chosen: int | None = None
 _pool: ThreadPoolExecutor | None = None
@@ -32,7 +31,7 @@ _lock = threading.Lock()
 
 
 def set_threads(count: int) -> None:
-    """Use 1 to 1024 threads from now on, in the whole process, BLAS included."""
+    """Use 1 to 1024 threads from now on, in the whole process, also in BLAS."""
     if isinstance(count, bool) or not isinstance(count, int):
         raise TypeError(f"threads must be an integer, got {count!r}.")
     if not 1 <= count <= MOST_THREADS:
@@ -43,8 +42,8 @@ def set_threads(count: int) -> None:
 
 
 def limit_blas() -> None:
-    """Let BLAS use `threads()` too: by itself it takes every core, or OMP_NUM_THREADS."""
-    # Numba would say so where it is loaded first, without the name.
+    """Let BLAS use `threads()` too; otherwise it uses every core, or OMP_NUM_THREADS."""
+    # Numba would raise later, without the name of the variable.
     numba = os.environ.get("NUMBA_NUM_THREADS", "").strip()
     if numba.removeprefix("-").isdecimal() and (numba[0] == "-" or not numba.strip("0")):
         raise ValueError(f"NUMBA_NUM_THREADS is {numba!r}, expected an integer from 1 on.")
@@ -53,7 +52,7 @@ def limit_blas() -> None:
 
 
 def threads() -> int:
-    """Count of threads: `set_threads`, else MEANFIELD_THREADS, OMP_NUM_THREADS, or the `cores`."""
+    """Count of threads: `set_threads`, else MEANFIELD_THREADS, OMP_NUM_THREADS or `cores`."""
     if _chosen is not None:
         return _chosen
     own = os.environ.get("MEANFIELD_THREADS", "").strip()
@@ -64,7 +63,7 @@ def threads() -> int:
                 f"MEANFIELD_THREADS is {own!r}, expected an integer from 1 to {MOST_THREADS}."
             )
         return count
-    # OpenMP allows a list, one number per level of nesting. Not ours to complain about.
+    # OpenMP allows a list, one number per level of nesting. Other values are ignored.
     shared = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if shared.isdecimal() and len(shared) < 10 and int(shared) >= 1:
         return min(int(shared), MOST_THREADS)
@@ -74,8 +73,8 @@ def threads() -> int:
 def map_chunks(function: Callable[[int], _Result], count: int) -> list[_Result]:
     """Values [function(0), ..., function(count - 1)], computed on `threads()` threads.
 
-    The calling thread takes chunks too, so a call from inside a chunk cannot deadlock. Threads gain
-    only where the function releases the GIL.
+    The calling thread takes chunks too, so a call from inside a chunk cannot deadlock. Threads save
+    time only where the function releases the GIL.
     """
     helpers = min(threads(), count) - 1 if count > 1 else 0
     if helpers < 1:
@@ -103,12 +102,12 @@ def map_chunks(function: Callable[[int], _Result], count: int) -> list[_Result]:
 
 
 def chunk_bounds(size: int, chunks: int) -> list[int]:
-    """Where chunks of `size` items begin and end, of equal length to one."""
+    """Bounds of chunks of `size` items, (chunks + 1,); their lengths differ by at most one."""
     return [size * i // chunks for i in range(chunks + 1)]
 
 
 def _submit(work: Callable[[], None], count: int, futures: list[Future[None]]) -> None:
-    """Give the pool work, as long as it takes any; the caller does the rest."""
+    """Submit work to the pool up to `count` times; if the pool refuses, the caller does it."""
     try:
         for _ in range(count):
             futures.append(_shared_pool().submit(work))
@@ -119,7 +118,7 @@ def _submit(work: Callable[[], None], count: int, futures: list[Future[None]]) -
 
 
 def _shared_pool() -> ThreadPoolExecutor:
-    """Return the pool, made again when the number of threads has changed."""
+    """Pool for the current number of threads."""
     global _pool, _pool_size
     with _lock:
         size = threads()
@@ -131,7 +130,7 @@ def _shared_pool() -> ThreadPoolExecutor:
 
 
 def _forget_threads() -> None:
-    """Threads do not survive a fork: the child makes its own pool, and its own locks."""
+    """Reset pool and locks in a forked child, which has no other threads."""
     global _pool, _lock, _blas_lock
     _pool, _lock, _blas_lock = None, threading.Lock(), threading.RLock()
     own = threading.get_ident()
@@ -145,11 +144,11 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Context in which small products keep to one BLAS thread.
+    """Context in which BLAS uses one thread.
 
-    On a busy machine the waiting loop of a second makes them up to hundreds of times slower. The
-    number belongs to the process: the first that comes sets it, the last that leaves restores it.
-    An interrupt that struck inside a compiled function, a SystemError, becomes one again here.
+    On a busy machine waiting threads make small products up to hundreds of times slower. The number
+    belongs to the process: the first context sets it, and the last one restores it. A SystemError
+    from an interrupt inside a compiled function becomes a KeyboardInterrupt again.
     """
     own, entered = threading.get_ident(), False
     try:
@@ -171,9 +170,9 @@ def one_blas_thread() -> Iterator[None]:
                 _leave_blas()
 
 
-# By thread: how many contexts it is in.
+# Number of open contexts of each thread.
 _inside: Counter[int] = Counter()
-# Threads of each library outside of all contexts, kept until they have been given back.
+# Threads of each library outside of all contexts, until they are restored.
 _outside: dict[Any, int] = {}
 _blas_lock = threading.RLock()
 
@@ -182,7 +181,7 @@ def _enter_blas() -> None:
     if _inside:
         return
     for library in _blas():
-        # An interrupt may have left one behind: then this is what it had before.
+        # An interrupt may have left an entry behind, which is the number before.
         _outside.setdefault(library, library.get_num_threads())
     for library in _blas():
         _set(library, 1)
@@ -195,7 +194,7 @@ def _leave_blas() -> None:
 
 
 def _set_blas(count: int) -> None:
-    """Threads of BLAS from now on; inside a BLAS context, after its end."""
+    """Set the threads of BLAS, now or after the end of all contexts."""
     with _blas_lock:
         for library in _blas():
             if _inside:
@@ -205,7 +204,7 @@ def _set_blas(count: int) -> None:
 
 
 def _set(library: Any, count: int) -> None:
-    # threadpoolctl lets one living thread decide, the first: here the lock decides who may.
+    # threadpoolctl lets only the first living thread set numbers; here the lock decides.
     if hasattr(library, "clear_controlling_thread"):
         library.clear_controlling_thread(force=True)
     library.set_num_threads(count)
@@ -217,7 +216,7 @@ def _blas() -> list[Any]:
 
 @lru_cache(maxsize=1)
 def _controller() -> Any:
-    # SciPy brings a BLAS of its own; loaded later, it would not be among those that are limited.
+    # SciPy has a BLAS of its own; loaded later, it would not be limited.
     import scipy.linalg.lapack  # noqa: F401
     from threadpoolctl import ThreadpoolController
 

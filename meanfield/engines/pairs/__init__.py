@@ -1,7 +1,7 @@
 """Sums over pairs of tokens."""
 
 PAIRS_AT_ONCE = 1 << 18
-"""Pairs in an array of them, 2 MiB: several such arrays stay in cache."""
+"""Pairs in one array, 2 MiB: several such arrays stay in cache."""
 
 ROWS_PER_CHUNK = 512
-"""Tokens from which sums over pairs are worth several threads: a quarter of a million, 0.1 ms."""
+"""Tokens for each thread in sums over pairs: a quarter of a million pairs take 0.1 ms."""

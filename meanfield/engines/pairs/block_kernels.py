@@ -1,4 +1,4 @@
-"""Exponentials of blocks of scores, in place: what compiled loops do between two products."""
+"""Compiled exponentials of blocks of scores, in place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOG2_E = 1.0 / math.log(2.0)
 def exponentials(block, shifts, masses, first, rate, masked):  # type: ignore[no-untyped-def]
     """Write m_j e^{s_kj - shift_k - rate (k - j)} over scores s, shape (r, rows, m).
 
-    Rows stand for tokens k = first, first + 1, ...; where masked, what is above them becomes 0.
+    Rows belong to tokens k = first, first + 1, ...; if masked, entries j > k become 0.
     """
     wide_vectors()
     count, rows, columns = block.shape
@@ -38,7 +38,7 @@ def exponentials(block, shifts, masses, first, rate, masked):  # type: ignore[no
 
 @njit
 def largest(block, masses, first, rate, masked, shifts):  # type: ignore[no-untyped-def]
-    """Replace shifts that are NaN by the largest exponent of the row, of tokens with mass, or 0."""
+    """Replace NaN in shifts by the row's largest exponent over tokens with mass; without one, 0."""
     count, rows, columns = block.shape
     for r in range(count):
         own = masses[r if len(masses) > 1 else 0]

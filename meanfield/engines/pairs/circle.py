@@ -1,10 +1,10 @@
-"""Velocities on the circle summed pair by pair: the oracle, and the way for few tokens.
+"""Velocities on the circle summed pair by pair, for few tokens and as a reference.
 
     v_i = -sum_j w_j a_ij sin(d_ij) [/ sum_j w_j a_ij],        d_ij = theta_i - theta_j
 
-n^2 operations, but every term keeps its relative accuracy, however small: differences of
-angles are exact where tokens are close, and sin d_ij is computed from the difference. Moments
-lose a drift below 1e-18.
+It takes n^2 operations. Every term keeps its relative accuracy, however small: differences of
+angles are exact where tokens are close, and sin d_ij comes from the difference. Moments lose
+velocities below 1e-18.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def exponential_velocity_circle(
         v_i = -sum_j w_j e^{beta cos d_ij - |beta|} sin d_ij,    d_ij = theta_i - theta_j,
 
     divided by Z_i = sum_j w_j e^{beta cos d_ij - |beta|} if normalized. beta = 0 is the linear
-    kernel (Kuramoto). Strength is 1. A quotient whose Z_i would underflow is computed with
-    the largest exponent present taken out of both sums, so it is never 0/0.
+    kernel (Kuramoto). Strength is 1. Where Z_i would underflow, both sums are scaled by the largest
+    exponential, so the quotient is never 0/0.
 
     points (n,): angles in radians, any real numbers.
     weights (n,): masses; None means 1/n each.
-    targets (m,): where the velocity is wanted; the points themselves by default, which costs half.
+    targets (m,): angles of the result; by default the points, which costs half.
 
     Returns (n,) or (m,).
 
@@ -67,9 +67,9 @@ def pairwise_velocity(
     attention: a(s) for arrays of s in [-1, 1], such as `Kernel.attention`.
     points (n,): angles in radians.
     weights (n,): masses; None means 1/n each.
-    targets (m,): where the velocity is wanted; the points themselves by default.
+    targets (m,): angles of the result; by default the points.
 
-    Returns (n,) or (m,): computed in blocks, so memory does not grow with n^2.
+    Returns (n,) or (m,). Blocks of pairs keep memory below n^2.
     """
     angles, masses = _checked(points, weights)
     places = angles if targets is None else np.asarray(targets, dtype=np.float64)

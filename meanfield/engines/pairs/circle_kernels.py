@@ -6,8 +6,8 @@ For d = theta_i - theta_j = k pi + y, |y| <= pi/2, with s = sin(y/2) and c = cos
     beta cos d - |beta| = -2 |beta| s^2          if (-1)^k = sign beta
                           -2 |beta| (1 - s^2)    else
 
-so neither suffers cancellation near d = 0 or d = pi. About 50 vector instructions a pair. Pairs
-i < j serve both tokens: sin d changes sign, the exponential does not.
+so neither cancels near d = 0 or d = pi. A pair takes about 50 vector instructions. Pairs i < j
+serve both tokens: sin d changes sign, the exponential does not.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from meanfield.engines.threads import MOST_CHUNKS, chunk_bounds, map_chunks
 
 # Pairs computed at a time, before they are summed: a few arrays of this length stay in L1.
 _BLOCK = 256
-# A partition function below this is at the mercy of the exponentials' underflow at 2^-1021.
+# Below this the exponentials' underflow at 2^-1021 may spoil a partition function.
 _UNDERFLOW = 1e-290
-# Beyond this the difference of two angles is no longer reduced exactly.
+# Beyond this the reduction of the difference of two angles is inexact.
 _HUGE_ANGLE = 1e9
 
 
@@ -52,7 +52,7 @@ def among_themselves(
         if right:
             return velocity  # type: ignore[no-any-return]
     angles = _reduced(angles)
-    # Row i has n - i - 1 pairs: cut the triangle into strips of equal area.
+    # Row i has n - i - 1 pairs: the strips of the triangle have equal areas.
     strips = n - np.rint(n * np.sqrt(1.0 - np.arange(chunks + 1) / chunks)).astype(np.int64)
 
     def strip(chunk: int) -> tuple[FloatArray, FloatArray]:
@@ -69,7 +69,7 @@ def among_themselves(
 def at_targets(
     targets: FloatArray, angles: FloatArray, masses: FloatArray, beta: float, normalized: bool
 ) -> FloatArray:
-    """Velocity at any places in the field of the tokens."""
+    """Velocity at any angles in the field of the tokens."""
     angles, targets = _reduced(angles), _reduced(targets)
     chunks = min(MOST_CHUNKS, max(1, targets.size * angles.size // ROWS_PER_CHUNK**2))
     bounds = chunk_bounds(targets.size, chunks)
@@ -87,7 +87,7 @@ def at_targets(
 
 
 def _reduced(angles: FloatArray) -> FloatArray:
-    """Angles modulo 2 pi, but only if some are huge: reduction rounds."""
+    """Angles, modulo 2 pi only if some are huge, because reduction rounds."""
     if max(-angles.min(initial=0.0), angles.max(initial=0.0)) < _HUGE_ANGLE:
         return angles
     with np.errstate(invalid="ignore"):  # infinity has no direction: NaN
@@ -112,7 +112,7 @@ def _divided(
 ) -> FloatArray:
     lost = partition < _UNDERFLOW
     if lost.any():
-        # An exponential without mass can be larger than all that count, and overflow.
+        # The exponential of a token without mass may exceed all others, and overflow.
         heavy = masses != 0.0
         sums = _rectangle(targets[lost], angles[heavy], masses[heavy], beta, True)
         drift[lost], partition[lost] = sums
@@ -132,7 +132,7 @@ def _exponents(angle, angles, factor, positive, sines, exponents):  # type: igno
         odd = to_bits(shifted) & 1
         near = s * s
         exponents[j] = factor * (near if odd != positive else 1.0 - near)
-        # The low bit of k, moved to the sign, multiplies by (-1)^k; one more for the minus.
+        # The low bit of k, moved to the sign, multiplies by (-1)^k; its complement by -(-1)^k.
         sines[j] = from_bits(to_bits(s * c) ^ ((odd ^ 1) << 63))
 
 
@@ -140,7 +140,7 @@ def _exponents(angle, angles, factor, positive, sines, exponents):  # type: igno
 def _pairs(angle, angles, factor, positive, shift, sines, exponentials):  # type: ignore[no-untyped-def]
     """e^{beta cos d - |beta|} 2^-shift and its product with -sin(d) / 2 for every angle."""
     wide_vectors()
-    # Two loops: the processor overlaps iterations only if their chains of operations are short.
+    # Two loops: the processor overlaps iterations with short chains of operations only.
     _exponents(angle, angles, factor, positive, sines, exponentials)
     for j in range(len(angles)):
         exponential = exp2(exponentials[j] - shift)
@@ -195,7 +195,7 @@ def _triangle(angles, masses, first, last, beta, normalized):  # type: ignore[no
 
 @njit
 def _few(angles, masses, beta, normalized):  # type: ignore[no-untyped-def]
-    """Velocity in one call, and whether it is right: no huge angle, no underflow of Z."""
+    """Velocity in one call, and whether it is valid: no huge angle, no underflow of Z."""
     drift, partition = _triangle(angles, masses, 0, len(angles), beta, normalized)
     right = True
     for i in range(len(angles)):

@@ -1,10 +1,10 @@
-"""Velocities on the sphere summed pair by pair: the oracle, and the way for few tokens.
+"""Velocities on the sphere summed pair by pair, for few tokens and as a reference.
 
     v_i = sum_j w_j a_ij P_i x_j [/ sum_j w_j a_ij],        P_i = 1 - x_i x_i^T
 
-n^2 operations, but every term keeps its relative accuracy, however small: P_i x_j is computed
-from the difference x_j - x_i, or from the sum where they are opposite. Moments lose a drift
-below 1e-18.
+It takes n^2 operations. Every term keeps its relative accuracy, however small: P_i x_j comes from
+the difference x_j - x_i, or from the sum where they are opposite. Moments lose velocities below
+1e-18.
 """
 
 from __future__ import annotations
@@ -30,17 +30,15 @@ def exponential_velocity_sphere(
 
         v_i = sum_j w_j e^{beta <x_i, x_j> - |beta|} P_i x_j,    P_i = 1 - x_i x_i^T,
 
-    divided by Z_i = sum_j w_j e^{beta <x_i, x_j> - |beta|} if normalized. beta = 0 is the
-    linear kernel. Strength is 1. A quotient whose Z_i would underflow is computed with the
-    largest exponent present taken out of both sums, so it is never 0/0.
+    divided by Z_i = sum_j w_j e^{beta <x_i, x_j> - |beta|} if normalized. beta = 0 is the linear
+    kernel. Strength is 1. Where Z_i would underflow, both sums are scaled by the largest
+    exponential, so the quotient is never 0/0.
 
-    - points (n, 3): unit vectors, to rounding. Their lengths are taken as 1.
+    - points (n, 3): unit vectors, to rounding.
     - weights (n,): masses; None means 1/n each.
-    - targets (m, 3): where the velocity is wanted; the points themselves by default, which costs
-      less.
+    - targets (m, 3): unit vectors of the result; by default the points, which costs less.
 
-    Returns (n, 3) or (m, 3): tangent vectors: <x_i, v_i> is rounding of |v_i|, however small that
-    is.
+    Returns tangent vectors (n, 3) or (m, 3): <x_i, v_i> is rounding of |v_i|, however small.
 
     Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
     arXiv:2312.10794 (the SA and USA dynamics).
@@ -70,9 +68,9 @@ def pairwise_velocity(
     attention: a(s) for arrays of s in [-1, 1], such as `Kernel.attention`.
     points (n, 3): unit vectors.
     weights (n,): masses; None means 1/n each.
-    targets (m, 3): where the velocity is wanted; the points themselves by default.
+    targets (m, 3): unit vectors of the result; by default the points.
 
-    Returns (n, 3) or (m, 3): computed in blocks, so memory does not grow with n^2.
+    Returns (n, 3) or (m, 3). Blocks of pairs keep memory below n^2.
     """
     vectors, masses = _checked(points, weights)
     places = vectors if targets is None else _vectors("targets", targets)
@@ -91,7 +89,7 @@ def pairwise_velocity(
             velocity[start : start + rows, k] = np.einsum("ij,ij->i", affinity, u)
         if normalized:
             velocity[start : start + rows] /= affinity.sum(axis=1)[:, None]
-    # Once leaves the rounding of the normal part, which may exceed all that is tangential.
+    # Twice: the rounding of the normal part may exceed the tangential part.
     for _ in range(2):
         normal = np.einsum("ik,ik->i", places, velocity) / np.einsum("ik,ik->i", places, places)
         velocity -= normal[:, None] * places
@@ -100,7 +98,7 @@ def pairwise_velocity(
 
 @lru_cache(maxsize=1)
 def _equal_masses(count: int) -> FloatArray:
-    """Masses 1/n, to be read only."""
+    """Masses 1/n, shared: callers must not write them."""
     return np.full(count, 1.0 / count)
 
 

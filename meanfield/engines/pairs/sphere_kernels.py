@@ -6,13 +6,13 @@ For unit vectors x, y let s = sign <x, y>, u = y - s x, q = |u|^2 <= 2. Then
     beta <x, y> - |beta| = -|beta| q / 2            if s = sign beta
                            -|beta| (2 - q / 2)      else
 
-u is a difference near y = x and a sum near y = -x, so neither line suffers cancellation. At most
-half of |u|^2 is normal to the sphere. P_x is linear: it acts on the sum over y, once.
-Pairs i < j serve both tokens: the other one's u is -s u, the exponential is the same.
+u is a difference near y = x and a sum near y = -x, so neither line cancels. At most half of |u|^2
+is normal to the sphere. P_x is linear and acts on the sum over y, once. Pairs i < j serve both
+tokens: the other one's u is -s u, the exponential is the same.
 
-Eight tokens y, the lanes, meet two x at a time in three loops with short chains of operations:
-exponents, exponentials, sums. A block of eight that meets itself has each pair twice; its tokens
-then count as x only. That includes x = y, with u = 0 and the weight e^{beta - |beta|} in Z.
+Eight tokens y, in lanes, meet two x at a time in three loops with short chains of operations:
+exponents, exponentials, sums. A block of eight that meets itself contains each pair twice, so only
+the sums of x count. It includes x = y, with u = 0 and the weight e^{beta - |beta|} in Z.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from meanfield.engines.pairs import ROWS_PER_CHUNK
 from meanfield.engines.rows import ROW
 from meanfield.engines.threads import MOST_CHUNKS, chunk_bounds, map_chunks
 
-# Columns that meet all x before the next ones are fetched: with their sums they stay in L1.
+# Columns that meet all x before the next ones: with their sums they stay in L1.
 _BLOCK = 256
-# A partition function below this is at the mercy of the exponentials' underflow at 2^-1021.
+# Below this the exponentials' underflow at 2^-1021 may spoil a partition function.
 _UNDERFLOW = 1e-290
 
 
@@ -48,7 +48,7 @@ def among_themselves(
     chunks = min(MOST_CHUNKS, max(1, len(points) // ROWS_PER_CHUNK))
     columns = _columns(points, masses)
     width = columns.shape[1]
-    # Row i meets width - i columns: cut the triangle into strips of equal area, of whole blocks.
+    # Row i meets width - i columns: strips of the triangle have equal areas and whole blocks.
     areas = np.sqrt(1.0 - np.arange(chunks + 1) / chunks)
     strips = width - ROW * np.rint(width / ROW * areas).astype(np.int64)
 
@@ -63,7 +63,7 @@ def among_themselves(
 def at_targets(
     targets: FloatArray, points: FloatArray, masses: FloatArray, beta: float, normalized: bool
 ) -> FloatArray:
-    """Velocity at any places in the field of the tokens; places and result of shape (m, 3)."""
+    """Velocity at any points in the field of the tokens; targets and result of shape (m, 3)."""
     columns = _columns(points, masses)
     chunks = min(MOST_CHUNKS, max(1, len(targets) * len(points) // ROWS_PER_CHUNK**2))
     bounds = chunk_bounds(len(targets), chunks)
@@ -93,12 +93,12 @@ def _velocity(
     beta: float,
     normalized: bool,
 ) -> FloatArray:
-    """Tangential part of the sums, divided; summed again where their divisor underflows."""
+    """Tangential part of the sums, divided by Z; they are summed again where Z underflows."""
     velocity = np.empty(targets.shape)
     if normalized:
         lost = np.flatnonzero(total[: len(targets), 3] < _UNDERFLOW)
         if len(lost):
-            # An exponential without mass can be larger than all that count, and overflow.
+            # The exponential of a token without mass may exceed all others, and overflow.
             heavy = masses != 0.0
             columns = _columns(points[heavy], masses[heavy])
             total[lost] = _sums_at(targets[lost], columns, beta, shifted=True)
@@ -108,7 +108,7 @@ def _velocity(
 
 @njit(error_model="numpy")
 def _finish(total, points, normalized, velocity):  # type: ignore[no-untyped-def]
-    """Write P_x d of the sums d, divided by Z if normalized; true if no Z underflows."""
+    """Write P_x d for the sums d, divided by Z if normalized; true if no Z underflows."""
     right = True
     for i in range(len(points)):
         x, y, z = points[i, 0], points[i, 1], points[i, 2]
@@ -118,7 +118,7 @@ def _finish(total, points, normalized, velocity):  # type: ignore[no-untyped-def
             share = 1.0 / total[i, 3]
         u, v, w = share * total[i, 0], share * total[i, 1], share * total[i, 2]
         inverse = 1.0 / (x * x + y * y + z * z)
-        # Once leaves the rounding of the normal part, which may exceed all that is tangential.
+        # Twice: the rounding of the normal part may exceed the tangential part.
         for _ in range(2):
             normal = inverse * (x * u + y * v + z * w)
             u, v, w = u - normal * x, v - normal * y, w - normal * z
@@ -128,7 +128,7 @@ def _finish(total, points, normalized, velocity):  # type: ignore[no-untyped-def
 
 @njit
 def _columns(points, masses):  # type: ignore[no-untyped-def]
-    """Coordinates and masses as rows; the last point, without mass, fills them up to lanes."""
+    """Rows of coordinates and masses, padded to whole lanes by the last point without mass."""
     n = len(masses)
     columns = _aligned(4, -(-n // ROW) * ROW)
     for i in range(columns.shape[1]):
@@ -140,10 +140,7 @@ def _columns(points, masses):  # type: ignore[no-untyped-def]
 
 @njit
 def _aligned(rows, columns):  # type: ignore[no-untyped-def]
-    """Zeros at the beginning of a cache line, whole lines of them.
-
-    Lanes are a line: across two of them, the kernels take a third longer.
-    """
+    """Zeros, aligned to cache lines: kernels take a third longer if lanes lie across two lines."""
     raw = np.zeros(rows * columns + 7)
     skipped = -(raw.ctypes.data // 8) % 8
     return raw[skipped : skipped + rows * columns].reshape(rows, columns)
@@ -168,12 +165,12 @@ def _difference(x, y, s):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _exponent(x, y, beta):  # type: ignore[no-untyped-def]
-    """<x, y>, and the binary exponent of e^{beta <x, y> - |beta|}."""
+    """Product <x, y>, and the binary exponent of e^{beta <x, y> - |beta|}."""
     least = -abs(beta) / math.log(2.0)
     s = fma(x[0], y[0], fma(x[1], y[1], x[2] * y[2]))
     u, v, w = _difference(x, y, s)
     square = fma(u, u, fma(v, v, w * w))
-    # Half of `least` if s = sign beta: twice of it is taken off exactly. Else half of -least.
+    # slope = least / 2 if s = sign beta, and then least - 2 slope = 0 exactly; else -least / 2.
     slope = times_sign(0.5 * least if beta >= 0.0 else -0.5 * least, s)
     return s, fma(slope, square, fma(-2.0, slope, least))
 
@@ -191,7 +188,7 @@ def _largest_exponents(rows, columns, beta):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _add(x, mass, y, s, e, own, other):  # type: ignore[no-untyped-def]
-    """Sums of x plus e m u and e m, m the masses of y; those of y plus what x, of a mass, adds."""
+    """Sums of x plus e m u and e m with the masses m of y; and sums of y plus those of x."""
     u, v, w = _difference(x, y, s)
     share, back = e * y[3], e * mass
     turned = -times_sign(back, s)
@@ -208,9 +205,10 @@ def _add(x, mass, y, s, e, own, other):  # type: ignore[no-untyped-def]
 
 @njit
 def _sums(rows, columns, shifts, first, last, mutual, beta):  # type: ignore[no-untyped-def]
-    """Sums of m e u and m e at rows x, (m, 4), e = e^{beta <x, y> - |beta|} 2^-shift.
+    """Sums of m e u and m e at rows x, (count, 4), e = e^{beta <x, y> - |beta|} 2^-shift.
 
-    For rows from first to last. If mutual, rows are the columns, and pairs i < j serve both.
+    Only rows first to last - 1 are summed. If mutual, rows are the columns, and pairs i < j serve
+    both tokens.
     """
     n, count = columns.shape[1], rows.shape[1]
     total, reactions, work = _aligned(count, 4), _aligned(4, n), _aligned(4, _BLOCK)

@@ -1,18 +1,18 @@
 """Compiled stages of the exponential Runge-Kutta method: one pass over memory each.
 
-Each fills the arrays that come first: to make one and hand it back to Python takes half as long
-as a pass over a thousand coefficients.
+Each fills its first arguments: to allocate an array and return it to Python takes half as long as a
+pass over a thousand coefficients.
 
 States are read as real numbers, two for each complex one. `weights` has the rows of
 `exponential_weights.weights`, with a column for each coefficient (`index` None) or the column
-that `index` names. Results are independent of which.
+that `index` names, with equal results.
 
-A linear step e^{cz} u + c h phi_1(cz) N is written:
+Where it does not cancel, a linear step e^{cz} u + c h phi_1(cz) N is computed as
 
-    u + c h phi_1(cz) (L u + N)     where the sum does not cancel.
+    u + c h phi_1(cz) (L u + N).
 
-So L u + N = 0 leaves u as it is, to the bit, and small steps do not add up the rounding of
-e^{cz}. The sum would not resolve e^{cz} u far below u; there the step stays as it is.
+So L u + N = 0 keeps u to the bit, and small steps do not accumulate the rounding of e^{cz}. Where
+e^{cz} u is far below u this sum would lose digits, and the first form is used.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from meanfield.engines.steps.exponential_weights import (
     TWO_HALF,
 )
 
-# Where e^{cz} is above this the sum loses less than two digits of rounding.
+# Where e^{cz} is above this the second form loses less than two digits.
 _NEAR_ONE = 0.4
 _TINY = np.finfo(np.float64).tiny
 
@@ -50,7 +50,7 @@ def _linear_step(x, n, rate, decay, weight):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _width(state):  # type: ignore[no-untyped-def]
-    """Real numbers in a coefficient: known to the compiler, from the type."""
+    """Real numbers in a coefficient, a constant for the compiler."""
     return 2 if np.iscomplexobj(state) else 1
 
 
@@ -80,7 +80,7 @@ def third_stage(out, half, first, second, weights, index):  # type: ignore[no-un
 
 @njit
 def fourth_stage(full, out, state, first, second, third, weights, index):  # type: ignore[no-untyped-def]
-    """The linear step to h, and U_4 = that + h phi_2(z) (D_2 + D_3)."""
+    """Linear step to h, into `full`, and U_4 = it + h phi_2(z) (D_2 + D_3), into `out`."""
     wide_vectors()
     w, y, x = full.view(np.float64), out.view(np.float64), state.view(np.float64)
     width = _width(state)
@@ -113,19 +113,20 @@ def _squared(x, y):  # type: ignore[no-untyped-def]
     return x * x + y * y
 
 
-# Division as NumPy has it: a check for zero would keep the loop from being vectorised.
+# Division as in NumPy: a check for zero would prevent vectorisation.
 @njit(error_model="numpy")
 def finish(full, first, second, third, fourth, fifth, weights, index, share):  # type: ignore[no-untyped-def]
-    """Add h b_4 D_4 + h b_5 D_5 to the linear step, in place; sizes of its error and of itself.
+    """Add h b_4 D_4 + h b_5 D_5 to the linear step, in place; return sizes of error and state.
 
-    Largest moduli, NaN if one is NaN: bit patterns of positive doubles are ordered like integers.
+    Sizes are largest moduli, NaN if one is NaN, because bit patterns of positive doubles have the
+    order of integers.
     """
     wide_vectors()
     y, n1, width = full.view(np.float64), first.view(np.float64), _width(full)
     n2, n3 = second.view(np.float64), third.view(np.float64)
     n4, n5 = fourth.view(np.float64), fifth.view(np.float64)
     end, middle = weights[FOURTH], weights[FIFTH]
-    # A real number is read twice, and counts once.
+    # Real states read each number twice, and count it once.
     both = width - 1.0
     worst, largest = 0, 0
     for m in range(full.size):
@@ -138,7 +139,7 @@ def finish(full, first, second, third, fourth, fifth, weights, index, share):  #
         bend = _squared(n1[j] - 2.0 * n5[j] + n4[j], both * (n1[k] - 2.0 * n5[k] + n4[k]))
         stages = _squared(n5[j] - 0.5 * (n2[j] + n3[j]), both * (n5[k] - 0.5 * (n2[k] + n3[k])))
         quadrature = share * bend * (bend / (change + bend + _TINY))
-        # Not a number may have a sign.
+        # NaN may have a sign.
         worst = max(worst, to_bits(abs(middle[i] * middle[i] * (stages + quadrature))))
         largest = max(largest, to_bits(abs(_squared(x, both * z))))
     return np.sqrt(from_bits(worst)), np.sqrt(from_bits(largest))

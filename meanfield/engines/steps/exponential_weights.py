@@ -11,8 +11,8 @@ For u' = L u + N(t, u), z = h L, D_i = N_i - N_1, phi_{k,c} = phi_k(c z), all pr
     a_52 = phi_{2,1/2} / 2 - phi_3 + phi_2 / 4 - phi_{3,1/2} / 2.
 
 This is eq. 5.19 of Hochbruck and Ostermann, Explicit exponential Runge-Kutta methods for
-semilinear parabolic problems, SIAM J. Numer. Anal. 43 (2005), written in differences: where
-L u + N(u) = 0 they all vanish, and so does the step.
+semilinear parabolic problems, SIAM J. Numer. Anal. 43 (2005), written in differences, which
+vanish where L u + N(u) = 0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy.typing as npt
 from meanfield.arrays import FloatArray
 from meanfield.engines.steps.phi import doubled, phi
 
-# Rows of the table of weights; the factor h is in them.
+# Rows of the table of weights, with the factor h.
 ROWS = (
     LINEAR,  # L
     DECAY_HALF,  # e^{z/2}
@@ -40,16 +40,16 @@ ROWS = (
     FIFTH,  # h b_5
 ) = tuple(range(11))
 
-# Tables of this many columns stay in the processor's cache: there a copy for each coefficient
-# is read faster than it is looked up.
+# Tables of so many columns stay in the processor's cache, where a column for each coefficient is
+# faster than an index.
 _SPREAD_SIZE = 2**13
 
 Table = tuple[FloatArray, npt.NDArray[np.int32] | None]
-"""Weights, and the column of each coefficient of the state; None where that is its own."""
+"""Weights, and the column of each coefficient; None if each coefficient has its own column."""
 
 
 def weights(rates: FloatArray, step: float) -> FloatArray:
-    """Table of weights, shape (11, n), of rates of shape (n,) and a step: `ROWS` by rows."""
+    """Table of weights, shape (11, n), with `ROWS`, for rates (n,) and a step."""
     z = step * rates
     table = np.empty((len(ROWS), len(rates)))
     half = np.exp(0.5 * z)
@@ -66,7 +66,7 @@ def weights(rates: FloatArray, step: float) -> FloatArray:
 
 
 def tables(linear: FloatArray) -> Callable[[float], Table]:
-    """Function of the step that makes the table for a state: one column for rates that recur."""
+    """Function from steps to tables of a state's rates `linear`; equal rates may share a column."""
     rates, columns = np.unique(linear, return_inverse=True)
     index = columns.astype(np.int32)
     spread = len(index) <= max(_SPREAD_SIZE, 2 * len(rates))

@@ -3,8 +3,8 @@
     phi_k(z) = int_0^1 e^{(1 - s) z} s^{k-1} / (k-1)! ds = sum_n z^n / (n + k)!,
     phi_k(z) = (phi_{k-1}(z) - 1/(k-1)!) / z,    phi_0(z) = e^z.
 
-The recurrence loses digits for small z, where the series takes its place; the other way round it
-is stable there. All phi_k are positive, so that the duplication formula adds positive numbers.
+The recurrence loses digits for small z. There the series gives phi_3, and the inverse recurrence is
+stable. All phi_k are positive, so that the duplication formula adds positive numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _INVERSE_FACTORIALS = [1.0 / math.factorial(n + 3) for n in range(22)]
 
 
 def phi(z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """phi_1, phi_2 and phi_3 of real numbers (n,) up to 700, to a relative error of a few 1e-15.
+    """Values phi_1, phi_2, phi_3 at real z (n,) up to 700, with relative errors of a few 1e-15.
 
     Hochbruck, Ostermann, Exponential integrators, Acta Numerica 19 (2010), eq. 2.10 and 2.11.
     """
@@ -47,7 +47,7 @@ def phi(z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 def doubled(
     exponential: FloatArray, first: FloatArray, second: FloatArray, third: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """phi_1, phi_2 and phi_3 of 2 z, from e^z and their values at z.
+    """Values phi_1, phi_2, phi_3 at 2 z, from e^z and their values at z.
 
     phi_k(2 z) = 2^{-k} (e^z phi_k(z) + sum_{j=1}^k phi_j(z) / (k - j)!)
     """

@@ -1,4 +1,4 @@
-"""Combinations of stages, each replica with a step of its own."""
+"""Compiled combinations of stages, each replica with a step of its own."""
 
 from __future__ import annotations
 
