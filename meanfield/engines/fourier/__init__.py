@@ -2,9 +2,9 @@
 
     c_k = sum_j w_j e^{-ik theta_j},     g(theta) = Re[g_0 + 2 sum_{k=1}^K g_k e^{ik theta}]
 
-Two methods, each right for any input; which one is used is a matter of time only:
-`recurrence` costs n K with nothing to set up, `cells` costs n plus transforms of a length
-proportional to K. Results are the same to the bit whatever the number of threads.
+Two methods serve any input, and the faster one is used. `recurrence` costs n K without setup,
+`cells` costs n plus transforms of a length proportional to K. Results are equal to the bit for any
+number of threads.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from meanfield.engines.fourier import cells, recurrence
 
 __all__ = ["evaluate", "gradient", "moments"]
 
-# Tokens from which cells are faster. What it takes to set up cells, and a recurrence per token,
-# both grow with K, so these hardly depend on it (tests/benchmarks/circle_velocity.py).
+# Tokens from which cells are faster. The setup of cells and a token's recurrence both grow with K,
+# so these numbers hardly depend on K (tests/benchmarks/circle_velocity.py).
 _MOMENTS_BY_CELLS = 7_000
 _VALUES_BY_CELLS = 4_000
-# More cells than this per token would cost more memory than the tokens do, and more time.
+# More cells for each token would take more memory than the tokens, and more time.
 _MOST_CELLS_PER_TOKEN = 16
 
 
 def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> ComplexArray:
-    """Moments of weighted tokens, within 1e-13 for masses that sum to 1.
+    """Moments of weighted tokens, within 1e-13 for masses with sum 1.
 
         c_k = sum_j w_j e^{-ik theta_j},    k = 0 ... max_degree
 
@@ -54,7 +54,7 @@ def evaluate(
 
         g(theta) = Re[g_0 + 2 sum_{k=1}^K g_k e^{ik theta}]     or    g(theta) / h(theta)
 
-    coefficients (K + 1,): g_k, complex or real; divisor: h_k, as many or not.
+    coefficients (K + 1,): g_k, complex or real; divisor: h_k, of any length.
     """
     series = [_coefficients(coefficients, "coefficients")]
     if divisor is not None:
@@ -77,7 +77,7 @@ def gradient(
 
 
 def takes_one_pass(count: int, max_degree: int, series: int) -> bool:
-    """True if moments of `count` angles, and values of `series` fields, take one pass each."""
+    """True if moments of `count` angles, and values of `series` fields, take one chunk each."""
     few = count < min(_MOMENTS_BY_CELLS, _VALUES_BY_CELLS)
     return few and recurrence.chunk_count(count, series * max_degree) == 1
 
@@ -107,7 +107,7 @@ def checked_angles(points: FloatArray) -> FloatArray:
 
 
 def checked_masses(weights: FloatArray | None, angles: FloatArray) -> FloatArray | None:
-    """Masses of angles, contiguous; ValueError if they are not as many."""
+    """Masses (n,) of angles (n,), contiguous; ValueError for any other shape."""
     if weights is None:
         return None
     masses = np.ascontiguousarray(weights, dtype=np.float64)
@@ -117,7 +117,7 @@ def checked_masses(weights: FloatArray | None, angles: FloatArray) -> FloatArray
 
 
 def _reduced(angles: FloatArray) -> FloatArray:
-    """Angles modulo 2 pi. Needed only beyond 1e9; NaN stays NaN, infinity becomes so."""
+    """Angles modulo 2 pi, for kernels that refuse large angles; NaN and infinity give NaN."""
     with np.errstate(invalid="ignore"):
         return np.arctan2(np.sin(angles), np.cos(angles))
 

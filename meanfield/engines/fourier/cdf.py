@@ -4,11 +4,11 @@ A density f(theta) = Re[c_0 + 2 sum c_k e^{ik theta}] has the cumulative distrib
 
     F(theta) = c_0 theta / 2 pi + (1 / pi) Re sum_{k>=1} c_k e^{ik theta} / (ik),
 
-up to a constant, on which no distance depends. The circle is cut into M >= 4 K cells, and F is
-expanded about the centre of each. The unit of length is half a cell, h = pi / M. Terms of degree k
-are at most (k h)^j / j! <= (pi / 4)^j / j!, below 1e-15 from j = TERMS on.
+up to a constant, which no distance depends on. The circle is cut into M >= 4 K cells, and F is
+expanded about the centre of each, in units of half a cell, h = pi / M. Terms of degree k are at
+most (k h)^j / j! <= (pi / 4)^j / j!, below 1e-15 from j = TERMS on.
 
-Cell numbers may run on beyond M or below 0: then F goes on too, F(theta + 2 pi) = F + c_0.
+Cell numbers may exceed M or be negative, because F(theta + 2 pi) = F + c_0.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RECIPROCALS = tuple(1.0 / (j + 1) for j in range(TERMS))
 
 
 def local_polynomials(coefficients: ComplexArray) -> FloatArray:
-    """Taylor coefficients of F - F(uniform at the centre) in every cell, shape (M, TERMS).
+    """Taylor coefficients of F, less its uniform part at the centre, in cells, (M, TERMS).
 
     In the cell of centre 2 pi (m + 1/2) / M, with t = (theta - centre) / h in [-1, 1],
 
@@ -51,10 +51,7 @@ def local_polynomials(coefficients: ComplexArray) -> FloatArray:
 
 
 def cell_edges(rows: FloatArray) -> FloatArray:
-    """F of a probability density at the left edges of the cells and 2 pi, (M + 1,), increasing.
-
-    Where the density is negative by rounding, it is the running maximum of F.
-    """
+    """Running maximum of F of a probability density at the edges of the cells, (M + 1,)."""
     signs = (-1.0) ** np.arange(TERMS)
     left = (np.arange(len(rows)) + 0.5) / len(rows) + rows @ signs
     edges = np.maximum.accumulate(np.append(left, left[0] + 1.0))
@@ -63,7 +60,7 @@ def cell_edges(rows: FloatArray) -> FloatArray:
 
 
 def check_density(coefficients: ComplexArray, name: str) -> None:
-    """Refuse a density whose negative part has a mass above 1e-3: more than truncation."""
+    """Refuse a density whose negative part has a mass above 1e-3, too much for truncation."""
     cells = _cell_count(_significant_degree(coefficients))
     low = coefficients[: cells // 2 + 1]
     values = scipy.fft.irfft(low, cells) * cells
@@ -135,7 +132,7 @@ def cumulative(rows: FloatArray, theta: float) -> tuple[float, float]:
 def quantile(
     rows: FloatArray, cell: int, level: float, start: float, guess: float
 ) -> tuple[float, float]:
-    """Find the t in [start, 1] at which F reaches the level inside a cell, and dF/dt there."""
+    """The t in [start, 1] at which F reaches the level inside a cell, and dF/dt there."""
     cells = len(rows)
     target = level - (cell + 0.5) / cells
     low, high = start, 1.0

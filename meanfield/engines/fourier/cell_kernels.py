@@ -1,7 +1,7 @@
 """Compiled loops over tokens of the cell method (`cells`).
 
-Tokens go in blocks that stay in the first-level cache: first all cells and offsets of a block,
-vectorised over tokens; then one row of the table per token.
+Blocks of tokens stay in the first-level cache. First come all cells and offsets of a block,
+vectorised over tokens; then one row of the table for each token.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from meanfield.engines.fourier.rows import (
 from meanfield.engines.rows import ROW
 
 _BLOCK = 512
-# Added to every offset, below anything that counts: t^15 of a token that sits on the centre of
-# a cell to 1e-21 would be a denormal number, a hundred times slower to multiply.
+# Added to every offset, and far below rounding: t^15 of a token within 1e-21 of the centre of a
+# cell would be a denormal number, which multiplies a hundred times more slowly.
 _NOT_DENORMAL = 1e-18
 
 
 @njit
 def _locate(points, cells, stride, rows, offsets):  # type: ignore[no-untyped-def]
-    """Row (cell * stride) and offset t of each token; 0 if all could be reduced."""
+    """Write row (cell * stride) and offset t of each token; return 0 if no angle is too large."""
     wide_vectors()
     per_radian = cells / (2.0 * PI)
     width, width_tail = 2.0 * PI / cells, 2.0 * PI_TAIL / cells  # exact: cells is 2^q
@@ -65,9 +65,12 @@ def _fill_powers(powers):  # type: ignore[no-untyped-def]
 
 @njit
 def spread(points, weights, cells, table):  # type: ignore[no-untyped-def]
-    """Sum w (1, t, ..., t^15) in every cell; weights (0,) means w = 1."""
-    # Two tables in turns: with one, neighbours in the same cell would wait for each other,
-    # and tokens that have clustered share a cell. Their sum is left in the first half.
+    """Sum w (1, t, ..., t^15) in every cell, into the first half of `table`; weights (0,): w = 1.
+
+    Returns True if no angle is too large.
+    """
+    # Two tables in turns: with one, neighbours in the same cell would wait for each other, and
+    # tokens of a cluster share a cell.
     half = 2 * cells
     rows, powers = np.zeros(_BLOCK, np.int64), np.zeros((5, _BLOCK))
     powers[2] = 1.0
@@ -79,7 +82,7 @@ def spread(points, weights, cells, table):  # type: ignore[no-untyped-def]
         if len(weights) > 0:
             copy_to(powers[2], weights[start : start + n])
         if n % 2:
-            # A token without mass in the same place makes the number even.
+            # A token without mass at the same angle makes the number even.
             rows[n], powers[0, n], powers[2, n] = rows[n - 1], powers[0, n - 1], 0.0
         _fill_powers(powers)
         for i in range(0, n, 2):
@@ -92,13 +95,16 @@ def spread(points, weights, cells, table):  # type: ignore[no-untyped-def]
 
 @njit
 def gather(points, cells, depth, series, table, values):  # type: ignore[no-untyped-def]
-    """Value at each token of the polynomial of its cell, or the quotient of its two (series)."""
+    """Write values at tokens of their cells' polynomials, or quotients of two (series = 2).
+
+    Returns True if no angle is too large.
+    """
     rows, offsets, last = np.zeros(_BLOCK, np.int64), np.zeros(_BLOCK), np.zeros(_BLOCK)
     overflow = 0
     for start in range(0, len(points), _BLOCK):
         n = min(_BLOCK, len(points) - start)
         overflow |= _locate(points[start : start + n], cells, depth * series, rows, offsets)
-        # The last block may end within a row of eight: it goes through a buffer.
+        # The last block may end within a row of eight, and is copied from a buffer.
         target = values[start : start + n] if n % ROW == 0 else last
         if series == 1 and depth == 1:
             for i in range(0, n, ROW):

@@ -8,9 +8,9 @@ J - 1 in the offset t = theta / h - m, |t| <= 1/2, to 1e-15:
     type 1   c_k = sum_j (-i)^j r_kj sum_m e^{-ikhm} A_mj,     A_mj = sum_{theta in cell m} w t^j
     type 2   g(theta) = sum_j B_mj t^j,     B_mj = Re sum_k g_k e^{ikhm} i^j r_kj   (k and -k)
 
-The sums over m are real FFTs, J of length M. No sine is computed. J = 16 needs M >= 2.1 K, so
-few tokens do not wait for long transforms, and the table stays in the fastest cache. J = 8 needs
-M >= 34 K and does less work per token in type 2; in type 1 it gains nothing.
+The sums over m are J real FFTs of length M. J = 16 needs M >= 2.1 K: transforms are short, and the
+table stays in the fastest cache. J = 8 needs M >= 34 K and less work per token in type 2; in type 1
+it saves nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TRUNCATION = 1e-15
 # A chunk of tokens must outweigh handing it to a thread, and adding up its table.
 _CHUNK_TOKENS = 1 << 15
 _CHUNK_TOKENS_PER_CELL = 48
-# Tokens per cell of J = 8 from which its longer transforms are made up for.
+# Tokens per cell from which J = 8, with longer transforms, is faster.
 _SHALLOW_TOKENS_PER_CELL = 24
 
 
@@ -45,7 +45,7 @@ def cell_count(max_degree: int, depth: int = 2) -> int:
 def moments(
     points: FloatArray, weights: FloatArray | None, max_degree: int
 ) -> tuple[ComplexArray, bool]:
-    """Moments c_k, k = 0 ... max_degree, and whether all angles were small enough to reduce."""
+    """Moments c_k, k = 0 ... max_degree, and True if no angle is too large."""
     cells = cell_count(max_degree)
     least = max(_CHUNK_TOKENS, _CHUNK_TOKENS_PER_CELL * cells)
     chunks, bounds = _chunks(points.size, least)
@@ -71,18 +71,18 @@ def moments(
 def evaluate(
     series: list[ComplexArray], points: FloatArray, depth: int | None = None
 ) -> tuple[FloatArray, bool]:
-    """Values of one real series, or the quotient of two, and whether angles were reduced."""
+    """Values of one real series, or the quotient of two, and True if no angle is too large."""
     max_degree = max(len(coefficients) for coefficients in series) - 1
     if depth is None:
         shallow = points.size >= _SHALLOW_TOKENS_PER_CELL * cell_count(max_degree, depth=1)
         depth = 1 if shallow else 2
     cells = cell_count(max_degree, depth)
-    # The rows of a cell for all series side by side: the quotient reads them together.
+    # The quotient reads a cell's rows of both series together.
     table = empty_rows(len(series) * cells * depth)
     interleaved = table.reshape(cells, len(series), ROW * depth)
     for n, coefficients in enumerate(series):
         modal = coefficients[:, None] * _powers(len(coefficients) - 1, cells, depth)
-        # irfft divides by its length, by default, and adds the conjugate half.
+        # norm="forward" leaves out the division by the length; irfft adds the conjugate half.
         interleaved[:, n] = scipy.fft.irfft(modal, cells, axis=0, norm="forward")
     values = np.empty(points.size)
     chunks, bounds = _chunks(points.size, _CHUNK_TOKENS)
@@ -97,7 +97,7 @@ def evaluate(
 
 
 def _chunks(size: int, least: int) -> tuple[int, list[int]]:
-    """Split into a power of two of chunks, no smaller than `least`: number and bounds."""
+    """Number, a power of two, and bounds of chunks of at least `least` items."""
     chunks = min(MOST_CHUNKS, 1 << max(0, (size // least).bit_length() - 1))
     return chunks, chunk_bounds(size, chunks)
 

@@ -1,4 +1,4 @@
-"""The density's right-hand side on the circle in one compiled call: d/dtheta (f Phi' / Z).
+"""Right-hand side of a density on the circle, -d/dtheta (f Phi' / Z), in one compiled call.
 
 Real fields are transformed one by one (`transform`), so that each has rounding of its own size.
 A velocity of zero is zero at all nodes: uniform stays uniform to the bit.
@@ -20,8 +20,7 @@ def transport(  # type: ignore[no-untyped-def]
 ):
     """Coefficients of -d/dtheta (f Phi' / Z), where Phi_k = w_k f_k and Z_k = a_k f_k.
 
-    Z = 1 if there are no a_k, (0,); then f without its mean is what moves if `perturbation` is
-    true.
+    Z = 1 if there are no a_k, (0,). Then, if `perturbation` is true, f without its mean moves.
     """
     slope = np.empty((1, min(potential_multipliers.size, density.size)), np.complex128)
     for k in range(slope.size):
@@ -43,7 +42,7 @@ def transport(  # type: ignore[no-untyped-def]
 
 @njit
 def _narrow_transport(slope, max_degree, density, mean):  # type: ignore[no-untyped-def]
-    """Coefficients of -d/dtheta (f v) for v of degree 1 with this coefficient, and mean 0."""
+    """Coefficients of -d/dtheta (f v) for v of degree 1 with coefficient `slope` and no mean."""
     out = np.zeros(max_degree + 1, np.complex128)
     for k in range(1, min(max_degree, density.size) + 1):
         flux = slope * (density[k - 1] if k > 1 else mean + 0.0j)
@@ -57,11 +56,11 @@ def _narrow_transport(slope, max_degree, density, mean):  # type: ignore[no-unty
 def heads_transport(  # type: ignore[no-untyped-def]
     numerators, partitions, largest, max_degree, roots, density, mean
 ):
-    """Coefficients of -d/dtheta (f v), v the sum over heads of N_h / Z_h, one row a head.
+    """Coefficients of -d/dtheta (f v), v the sum over heads of N_h / Z_h, one row for each head.
 
     If there are no partitions, (0, n), v is the first numerator. `mean` is the coefficient 0 of f.
-    No quotient is larger than `largest`, one number a head: far from all mass quotients of rounding
-    errors would be, and no step would be stable.
+    Quotients are cut at `largest`, one number for each head. Far from all mass they are quotients
+    of rounding errors, which would make every step unstable.
     """
     rows = np.empty((6, 2, roots.shape[1]))
     velocity, flux = rows[4], rows[5]
@@ -91,7 +90,7 @@ def _add_quotient(velocity, v, z, largest, first):  # type: ignore[no-untyped-de
 
 @njit
 def _multiply(flux, f, v):  # type: ignore[no-untyped-def]
-    """Product with real and imaginary part exchanged: for a transform of the other sign."""
+    """Product with real and imaginary parts exchanged, for a transform of the other sign."""
     wide_vectors()
     for i in range(2):
         for j in range(v.shape[1] - SPARE):

@@ -1,14 +1,14 @@
-"""Compiled proof of how often the derivative of a trigonometric polynomial changes sign.
+"""Compiled count, with proof, of the sign changes of the derivative of a trigonometric polynomial.
 
-Let p = Phi' = 2 Re sum_k d_k e^{ik theta}, d_k = i k c_k. The cubic Hermite interpolant q settles
-an interval [a, a + h]. Its Bernstein coefficients bound it, and its error obeys
+Let p = Phi' = 2 Re sum_k d_k e^{ik theta}, d_k = i k c_k. On an interval [a, a + h] let q be its
+cubic Hermite interpolant. Bernstein coefficients bound q, and the error obeys
 
     |p - q| <= h^4 / 384 max|p''''|,    |p' - q'| <= sqrt(3) h^3 / 216 max|p''''|.
 
-Either q keeps its sign with that to spare, and p has no zero; or q' does (or p' interpolated
-linearly, error h^2 / 8 max|p'''|), and p is monotone: the signs at the ends say all. Else the
-interval is halved, unless p and h p' are rounding at both ends and, by the bound, in between, as
-where a narrow bump has no tail left. Values within rounding take the sign before.
+If |q| exceeds its error, p has no zero. If |q'| does (or the linear interpolant of p', with the
+error h^2 / 8 max|p'''|), p is monotone, and the signs at the ends decide. Otherwise the interval is
+halved, unless p and h p' are rounding at both ends and, by the bound, in between, as beside a
+narrow bump. Values within rounding take the sign before.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import math
 from meanfield.arrays import ComplexArray, FloatArray, IntArray
 from meanfield.engines.compiled import njit
 
-# Halvings of an interval between grid points: down to a spacing of 1e-9 of theirs.
+# Largest number of halvings of an interval, down to 1e-9 of the spacing of the grid.
 _DEEPEST = 30
 
 
@@ -41,7 +41,7 @@ def _one_sign(a, b, c, d, margin):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _settled(h, p, dp, q, dq, bounds, noise):  # type: ignore[no-untyped-def]
-    """Test if the signs of p and q at the ends fix the sign changes between them."""
+    """True if the values p and q at the ends fix the sign changes between them."""
     b1, b2 = p + h / 3.0 * dp, q - h / 3.0 * dq
     error = bounds[2] * h**4 / 384.0
     if _one_sign(p, b1, b2, q, error + noise):
@@ -61,9 +61,10 @@ def _settled(h, p, dp, q, dq, bounds, noise):  # type: ignore[no-untyped-def]
 
 @njit
 def falls(slopes, degree, values, value_slopes, bounds, noise, starts, ends):  # type: ignore[no-untyped-def]
-    """Number of times p falls through zero on the circle, with an interval around each.
+    """Number of downward zeros of p on the circle; intervals around them into starts and ends.
 
-    slopes: 2 d_k up to `degree`; values, value_slopes: p and p' at 2 pi j / n.
+    slopes: 2 d_k up to `degree`; values, value_slopes: p and p' at 2 pi j / n; bounds: degree, and
+    bounds on |p'''| and |p''''|; noise: rounding of p.
     """
     n = len(values)
     spacing = 2.0 * math.pi / n
@@ -73,14 +74,14 @@ def falls(slopes, degree, values, value_slopes, bounds, noise, starts, ends):  #
     if first == n:
         return 0
     positive = values[first] > 0.0
-    believed = first * spacing  # last angle at which the sign was believed
+    believed = first * spacing  # last angle with a value above rounding
     count = 0
     angles = [0.0] * (_DEEPEST + 2)
     heights = [0.0] * (_DEEPEST + 2)
     inclines = [0.0] * (_DEEPEST + 2)
     depths = [0] * (_DEEPEST + 2)
     for j in range(n):
-        # The stack holds right ends: what is between `left` and its top comes next.
+        # A stack of right ends; the next interval lies between `left` and its top.
         left = (first + j) * spacing
         p, dp = values[(first + j) % n], value_slopes[(first + j) % n]
         top = 0
@@ -123,7 +124,7 @@ def count_falls(
     noise: FloatArray,
     counts: IntArray,
 ) -> None:
-    """`falls` of every field; fields of degree 0 have none."""
+    """Write the count of `falls` of every field."""
     nothing = values[0, :0]
     for i in range(len(slopes)):
         counts[i] = 0
@@ -136,7 +137,7 @@ def count_falls(
 
 @njit
 def polish(slopes, degree, start, end):  # type: ignore[no-untyped-def]
-    """Zero of p between an angle where p > 0 and one where p < 0: Newton, kept in bounds."""
+    """Zero of p between an angle where p > 0 and one where p < 0: bracketed Newton's method."""
     angle = 0.5 * (start + end)
     for _ in range(100):
         p, dp = derivatives(slopes, degree, angle)

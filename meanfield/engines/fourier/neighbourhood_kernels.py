@@ -1,4 +1,4 @@
-"""Compiled passes over angles: mass within a radius of each, and whether they are everywhere."""
+"""Compiled passes over angles: mass within a radius of each, and a test for dense angles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TURN = 2.0 * np.pi
 
 @njit
 def _angle(angles, j):  # type: ignore[no-untyped-def]
-    """Angle of number j, which goes on for a turn on both sides of 0, ..., n - 1."""
+    """Angle of index j from -n to 2 n - 1, continued by a full turn on both sides."""
     n = len(angles)
     if j < 0:
         return angles[j + n] - _TURN
@@ -32,7 +32,8 @@ def _mass_below(below, j):  # type: ignore[no-untyped-def]
 def dense(angles, below, radius, threshold):  # type: ignore[no-untyped-def]
     """Mask of angles with mass of at least the threshold within a radius below pi.
 
-    angles (n,): increasing, in [0, 2 pi); below (n + 1,): mass of the first ones; (0,) means equal.
+    angles (n,): increasing, in [0, 2 pi). below (n + 1,): sums of the first masses, or (0,) for
+    equal masses.
     """
     n = len(angles)
     reached = np.empty(n, np.bool_)
@@ -52,10 +53,8 @@ def dense(angles, below, radius, threshold):  # type: ignore[no-untyped-def]
 
 @njit
 def is_filled(points, radius, threshold):  # type: ignore[no-untyped-def]
-    """True only if all equal angles are dense, and linked by gaps below the radius.
-
-    Cells are a little shorter than half of it: it covers the cells beside that of a token.
-    """
+    """True only if all tokens, of equal masses, are dense and linked by gaps below the radius."""
+    # Cells are shorter than half the radius, which so covers a token's cell and both neighbours.
     n, cells = len(points), int(2.0 * _TURN / radius) + 2
     if 8 * cells > n:
         return False

@@ -5,10 +5,10 @@ v_b = e^{ib theta}, b = 1 ... 4,
 
     e^{i(a + b) theta} = u v_b,    e^{i(a - b) theta} = u conj(v_b),
 
-so the four real products of u and v_b serve two degrees: two FMA per degree and token, against
-six for a recurrence from degree to degree. From one centre to the next u turns by
-e^{9i theta}; this factor is computed afresh from theta with the product 9 theta exact, hence
-rounding grows like K / 9 units in the last place.
+so the four real products of u and v_b serve two degrees. That takes two FMA per degree and token;
+a recurrence from degree to degree takes six. From one centre to the next u turns by e^{9i theta},
+computed from theta with the product 9 theta exact. So rounding grows like K / 9 units in the last
+place.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from meanfield.arrays import ComplexArray, FloatArray
 from meanfield.engines.fourier import recurrence_kernels as kernels
 from meanfield.engines.threads import MOST_CHUNKS, chunk_bounds, map_chunks
 
-# A chunk must outweigh handing it to a thread: about 0.1 ms.
+# Products that take a thread about 0.1 ms, longer than its start.
 _CHUNK_PRODUCTS = 1 << 18
-# What kernels take for an array that is not given.
+# Empty array in place of an absent one.
 _NONE = np.empty(0)
 
 
 def moments(
     points: FloatArray, weights: FloatArray | None, max_degree: int
 ) -> tuple[ComplexArray, bool]:
-    """Moments c_k, k = 0 ... max_degree, and whether all angles were small enough to reduce."""
+    """Moments c_k, k = 0 ... max_degree, and True if no angle is too large."""
     chunks, bounds = _chunks(points.size, max_degree)
     masses = _NONE if weights is None else weights
     groups = kernels.group_count(max_degree)
@@ -46,7 +46,7 @@ def moments(
 
 
 def evaluate(series: list[ComplexArray], points: FloatArray) -> tuple[FloatArray, bool]:
-    """Values of one real series, or the quotient of two, and whether angles were reduced."""
+    """Values of one real series, or the quotient of two, and True if no angle is too large."""
     max_degree = max(len(coefficients) for coefficients in series) - 1
     factors = np.empty((len(series), kernels.group_count(max_degree), kernels.REACH + 1, 4))
     for coefficients, rows in zip(series, factors, strict=True):
@@ -67,7 +67,7 @@ def _chunks(size: int, max_degree: int) -> tuple[int, list[int]]:
 
 
 def chunk_count(size: int, max_degree: int) -> int:
-    """Chunks that so many angles pay for."""
+    """Number of chunks for `size` angles."""
     # Sines and cosines cost as much as 16 degrees.
     products = size * (max_degree + 16)
     return min(MOST_CHUNKS, 1 << max(0, (products // _CHUNK_PRODUCTS).bit_length() - 1))

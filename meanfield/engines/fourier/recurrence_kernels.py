@@ -26,13 +26,13 @@ _BLOCK = 192
 
 
 def group_count(max_degree: int) -> int:
-    """Return how many groups of nine degrees hold 0 ... max_degree."""
+    """Number of groups of nine degrees that contain 0 ... max_degree."""
     return (max_degree + REACH) // GROUP + 1
 
 
 @njit
 def _rotations(points, degree, cosines, sines):  # type: ignore[no-untyped-def]
-    """Cosine and sine of degree * point; 0 if all angles could be reduced."""
+    """Write cosine and sine of degree * point; return 0 if no angle is too large."""
     wide_vectors()
     overflow = 0
     for i in range(len(points)):
@@ -55,7 +55,7 @@ def _rotations(points, degree, cosines, sines):  # type: ignore[no-untyped-def]
 
 @njit
 def _multiples(rotations, n):  # type: ignore[no-untyped-def]
-    """Rotations by 2, 3, 4 times the angle from that by once; the arrays are (5, 2, BLOCK)."""
+    """Write rotations by 2, 3, 4 times the angle from rotation 1, in an array (5, 2, BLOCK)."""
     wide_vectors()
     for b in range(2, REACH + 1):
         for i in range(n):
@@ -77,7 +77,7 @@ def _turn(u, step, n):  # type: ignore[no-untyped-def]
 
 @njit
 def _four_sums(u, v, n):  # type: ignore[no-untyped-def]
-    """Sum over tokens, in rows of eight, the products of u with v[1], ..., v[4], and of u."""
+    """Sums over tokens of u and of the products of u with v[1], ..., v[4]."""
     us, vs = u.reshape(-1), v.reshape(-1)
     x = y = spread_8(0.0)
     cc1 = ss1 = sc1 = cs1 = spread_8(0.0)
@@ -111,7 +111,7 @@ def _four_sums(u, v, n):  # type: ignore[no-untyped-def]
 
 @njit
 def _add_group(f, u, v, values, n):  # type: ignore[no-untyped-def]
-    """Add the group with factors f (5, 4) to the values."""
+    """Add to the values the group of degrees with the factors f (5, 4)."""
     wide_vectors()
     for i in range(n):
         along = f[0, 0]
@@ -129,7 +129,10 @@ def _add_group(f, u, v, values, n):  # type: ignore[no-untyped-def]
 
 @njit
 def products(points, weights, groups):  # type: ignore[no-untyped-def]
-    """Sum w times products of sines and cosines, (groups, 5, 4); weights (0,) means w = 1."""
+    """Sums of w times products of sines and cosines, (groups, 5, 4); weights (0,) means w = 1.
+
+    Also True if no angle is too large.
+    """
     sums = np.zeros((groups, REACH + 1, 4))
     u, step = np.zeros((2, _BLOCK)), np.zeros((2, _BLOCK))
     v = np.zeros((REACH + 1, 2, _BLOCK))
@@ -170,7 +173,7 @@ def moments(sums, scale, max_degree):  # type: ignore[no-untyped-def]
 
 @njit
 def set_factors(coefficients, factors):  # type: ignore[no-untyped-def]
-    """Set what multiplies cos cos, sin sin, sin cos, cos sin of (a_m, b); (groups, 5, 4)."""
+    """Set the factors (groups, 5, 4) of cos cos, sin sin, sin cos, cos sin of (a_m, b)."""
     factors[:] = 0.0
     factors[0, 0, 0] = coefficients[0].real
     for k in range(1, len(coefficients)):
@@ -187,7 +190,10 @@ def set_factors(coefficients, factors):  # type: ignore[no-untyped-def]
 
 @njit
 def values(factors, points, values):  # type: ignore[no-untyped-def]
-    """Values of one series, or the quotient of two, from their factors (1 or 2, groups, 5, 4)."""
+    """Write values of one series, or the quotient of two, with factors (1 or 2, groups, 5, 4).
+
+    Returns True if no angle is too large.
+    """
     u, step = np.zeros((2, _BLOCK)), np.zeros((2, _BLOCK))
     v, sums = np.zeros((REACH + 1, 2, _BLOCK)), np.zeros((2, _BLOCK))
     overflow = 0

@@ -1,10 +1,10 @@
-"""Rows of a table of cells, read and written whole by compiled loops: see `engines.rows`.
+"""Rows of a table of cells, which compiled loops read and write whole; see `engines.rows`.
 
-A cell of the circle owns one or two rows (`depth`), that is 8 or 16 coefficients:
+A cell of the circle has one or two rows (`depth`), that is 8 or 16 coefficients:
 
     add_16                      row += w (1, t, ..., t^7), next row += w (t^8, ..., t^15)
     values_8, values_16         out_l = sum_j row_l[j] t_l^j,  l = 0 ... 7, eight tokens at once
-    quotients_8, quotients_16   the same over that of the rows after
+    quotients_8, quotients_16   out_l divided by the same sum of the next rows
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def add_16(typing_context: Any, table: Any, row: Any, powers: Any, i: Any) -> An
 
 
 def _reader(depth: int, series: int) -> Any:
-    """Make the function (table, rows, t, start, out) for eight tokens from `start` on."""
+    """Intrinsic (table, rows, t, start, out) for eight tokens from `start` on."""
 
     def read(typing_context: Any, table: Any, rows: Any, t: Any, start: Any, out: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -92,7 +92,7 @@ def _reader(depth: int, series: int) -> Any:
 def _polynomials(
     context: Any, builder: Any, signature: Any, args: Any, first: int, depth: int
 ) -> Any:
-    """Eight polynomials, one per lane, of the rows from `first` on after each token's own."""
+    """Eight polynomials, one per lane, of the rows from `first` on, counted from each token's."""
     numbers = context.make_array(signature.args[1])(context, builder, args[1]).data
     t = load(builder, _place(context, builder, signature, args, 2, args[3]), 8)
     value = None
@@ -108,7 +108,7 @@ def _polynomials(
 
 
 def _place(context: Any, builder: Any, signature: Any, args: Any, which: int, index: Any) -> Any:
-    """Pointer to eight doubles of an array argument, from a flat index on."""
+    """Pointer to eight doubles of an array argument at a flat index."""
     return row_at(builder, data_of(context, builder, signature, args, which), index)
 
 

@@ -1,7 +1,6 @@
 """Few tokens on the circle in their own field, in one compiled call instead of six.
 
-To the bit what moments, their field and its values give, by the kernels of
-`engines/fourier/recurrence_kernels.py`.
+Results are equal to the bit to those of `moments` and `gradient`.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from meanfield.engines.fourier.recurrence_kernels import (
     values,
 )
 
-# What kernels take for an array that is not given.
+# Empty array in place of an absent one.
 _NONE = np.empty(0)
 
 
@@ -62,7 +61,7 @@ def own_velocity(
 def _own_velocity(  # type: ignore[no-untyped-def]
     points, weights, potential_multipliers, attention_multipliers, groups
 ):
-    """Velocity of tokens in their own field; Z = 1 if there are no attention multipliers, (0,)."""
+    """Velocity of tokens in their own field, and True if no angle is too large; see above."""
     degree = len(potential_multipliers) - 1
     sums, reduced = products(points, weights, groups)
     c = moments(sums, 1.0 if len(weights) > 0 else 1.0 / len(points), degree)

@@ -12,10 +12,10 @@ Stockham's transform: a pass of radix r takes s to rs, with m = N / (rs),
     q < s, p < m, c < r.
 
 Lanes are eight q. In the first pass s = 1, r = 8: lanes are eight p, and 8 x 8 results are
-transposed. The transform of the other sign is this one with real and imaginary parts exchanged.
+transposed. The transform of the other sign exchanges real and imaginary parts.
 
-Rows of N numbers have eight more, beyond which lanes may read and write; arrays (2, N + 8) hold
-real and imaginary parts.
+Arrays (2, N + 8) have rows of N real and imaginary parts, with eight spare numbers that lanes may
+read and write.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _S3 = np.sqrt(0.75)
 
 
 def transform_size(least: int) -> int:
-    """Smallest N = 8 * 3^a 4^b 5^c >= 64 that is at least this, and no multiple of 2,048.
+    """Smallest N = 8 * 3^a 4^b 5^c >= 64 that is at least `least`, and no multiple of 2,048.
 
-    Those would put all numbers of a pass into the same few lines of a cache.
+    Multiples of 2,048 would put all numbers of a pass into the same few cache lines.
     """
     m = max(8, -(-least // 8))
     while m % 256 == 0 or _without(_without(_without(m, 3), 4), 5) > 1:
@@ -63,11 +63,11 @@ def _without(number: int, factor: int) -> int:
 
 @lru_cache(maxsize=64)
 def roots_of_unity(size: int) -> FloatArray:
-    """Table (7, N + 8) for transforms of this length.
+    """Table (7, N + 8) for transforms of length N.
 
     Real and imaginary parts of w^k, of u^k and of the first pass's w^{pc}, c = 1 ... 7; and k.
     """
-    # Rounded once from more digits, where the machine has them.
+    # Rounded once from extended precision, where the machine has it.
     turn = 2 * np.arccos(np.longdouble(-1)) / size
     k = np.arange(size + SPARE)
     first = np.zeros(len(k), int)
@@ -206,7 +206,7 @@ def _by_5(x, y, roots, s):  # type: ignore[no-untyped-def]
 
 @njit
 def transform(x, y, roots):  # type: ignore[no-untyped-def]
-    """Sums x_k w^{jk}, j < N, of rows of real and imaginary parts, in x or y: the one returned."""
+    """Transform sum_k x_k w^{jk}, j < N, in x or y, whichever is returned; both are overwritten."""
     _first(x, y, roots)
     s, size = 8, x.shape[1] - SPARE
     while s < size:
@@ -225,7 +225,7 @@ def transform(x, y, roots):  # type: ignore[no-untyped-def]
 
 @njit
 def to_nodes(series, mean, x, y, roots):  # type: ignore[no-untyped-def]
-    """Values of a real field at even nodes, and odd ones, in x or y."""
+    """Values of a real field at even nodes and at odd ones, in x or y; `mean` replaces g_0."""
     wide_vectors()
     row = x.shape[1]
     size = row - SPARE
@@ -251,7 +251,7 @@ def to_nodes(series, mean, x, y, roots):  # type: ignore[no-untyped-def]
 
 @njit
 def derivative(x, y, max_degree, factor, roots):  # type: ignore[no-untyped-def]
-    """Coefficients ik g_k, times a factor, of a real field's values at odd nodes, and even ones."""
+    """Coefficients ik g_k, times a factor, from values at odd nodes and at even ones."""
     wide_vectors()
     row = x.shape[1]
     size = row - SPARE
