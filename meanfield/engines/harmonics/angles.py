@@ -3,9 +3,9 @@
     theta = atan2(hypot(x, y), z) in [0, pi],     phi = atan2(y, x) in [0, 2 pi]
     v = v_theta (cos theta cos phi, cos theta sin phi, -sin theta) + v_phi (-sin phi, cos phi, 0)
 
-Nothing is divided by sin theta. At a pole phi may be any angle, as long as the same one is
-given to the transform and to the frame: it is 0 there. Both are compiled loops that vectorise,
-with an arctangent of their own, and pass over the points once.
+Nothing is divided by sin theta. At a pole phi is 0: any angle would do, if transform and frame use
+the same one. Both are compiled loops that vectorise, with their own arctangent, and pass over the
+points once.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from meanfield.arrays import FloatArray
 from meanfield.engines.compiled import njit
 from meanfield.engines.elementary import economised, fma, wide_vectors
 
-# Squares: of the distance from the axis, over the length, of what is a pole; of lengths.
+# Squared ratio of the distance from the axis to the length, below which a point is a pole.
 _POLE = 1e-200
+# Squared lengths of vectors that have a direction.
 SHORTEST_SQUARE, LONGEST_SQUARE = 1e-200, 1e200
-# Points that are worked on together: vectors of coordinates, not of triples.
+# Points of a block, stored by coordinate.
 _BLOCK = 512
-# Arctangents of quotients above tan(pi/8) come from (t - 1) / (t + 1), within +-tan(pi/8).
+# Quotients t above tan(pi/8) become (t - 1) / (t + 1), within +-tan(pi/8).
 _SPLIT = math.sqrt(2.0) - 1.0
 _TAYLOR = [Fraction((-1) ** (k // 2) * (k % 2), max(k, 1)) for k in range(64)]
 _A = economised(_TAYLOR, _SPLIT, 25)
@@ -32,7 +33,7 @@ _A1, _A3, _A5, _A7, _A9, _A11, _A13, _A15, _A17, _A19, _A21, _A23, _A25 = _A[1::
 
 
 def angles_of(vectors: FloatArray, out: FloatArray | None = None) -> tuple[FloatArray, bool]:
-    """Colatitudes and longitudes (n, 2) of vectors (n, 3), NaN without one; True if all have."""
+    """Colatitudes and longitudes (n, 2), NaN without a direction, and True if all have one."""
     angles = np.empty((len(vectors), 2)) if out is None else out
     return angles, _angles(vectors, angles) == len(vectors)
 
@@ -44,7 +45,7 @@ def tangent_vectors(vectors: FloatArray, components: FloatArray, out: FloatArray
 
 @njit(error_model="numpy")
 def _arctangent(opposite, adjacent):  # type: ignore[no-untyped-def]
-    """Angle in [0, pi/2] of two sides that are not negative."""
+    """Angle arctan(opposite / adjacent) in [0, pi/2] of two sides that are not negative."""
     steep = opposite > adjacent
     short = adjacent if steep else opposite
     long = opposite if steep else adjacent
@@ -56,14 +57,14 @@ def _arctangent(opposite, adjacent):  # type: ignore[no-untyped-def]
     high = fma(w, fma(z, _A15, _A13), fma(z, _A11, _A9))
     top = fma(w, fma(w, _A25, fma(z, _A23, _A21)), fma(z, _A19, _A17))
     q = w * w
-    # angle = t Q, + pi/4 in the middle; pi/2 - angle if steep. Rounded once.
+    # angle = t Q, plus pi/4 in the middle; pi/2 - angle if steep. Rounded once.
     offset = 0.25 * math.pi if middle else (0.5 * math.pi if steep else 0.0)
     return fma(-t if steep else t, fma(q, fma(q, top, high), low), offset)
 
 
 @njit(error_model="numpy")
 def _angles(vectors, angles):  # type: ignore[no-untyped-def]
-    """Write the angles; number of vectors that have some."""
+    """Write the angles; return the number of vectors with a direction."""
     x, y, z = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     theta, phi = np.empty(_BLOCK), np.empty(_BLOCK)
     count = 0
@@ -88,7 +89,7 @@ def _block_of_angles(xs, ys, zs, thetas, phis, size):  # type: ignore[no-untyped
         x, y, z = xs[i], ys[i], zs[i]
         square = fma(x, x, y * y)
         length = fma(z, z, square)
-        # Written so that zero, infinity and what is no number are not valid.
+        # False for zero, infinity and NaN.
         valid = (length >= SHORTEST_SQUARE) & (length <= LONGEST_SQUARE)
         polar = square < _POLE * length
         phi = _arctangent(abs(y), 1.0 if polar else abs(x))
@@ -128,7 +129,7 @@ def _block_of_vectors(xs, ys, zs, southward, eastward, size):  # type: ignore[no
         polar = square < _POLE * length
         radius = math.sqrt(square)
         length = math.sqrt(length)
-        # One division instead of two.
+        # One division serves both quotients.
         inverse = 1.0 / (length if polar else radius * length)
         cosine = 1.0 if polar else x * (length * inverse)
         sine = 0.0 if polar else y * (length * inverse)

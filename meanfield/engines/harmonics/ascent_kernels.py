@@ -1,7 +1,7 @@
 """Compiled gradient ascent x' = grad f(x) of many points at once, to the maxima of f.
 
-Dormand and Prince's fifth-order pair with a step for each point, retracted after every step. A
-point has arrived when it is in a disc around a maximum that no ascent leaves.
+Dormand and Prince's fifth-order pair with a step for each point, and a retraction after each stage.
+A point has arrived when it is in a disc around a maximum that no ascent leaves.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from meanfield.engines.elementary import copy_to
 from meanfield.engines.harmonics.jets import jets
 from meanfield.engines.harmonics.maxima_kernels import separation
 
-# Error of a step, in radians; basin boundaries are as sharp as their sum.
+# Error of a step, in radians; basin boundaries err by the sum of such errors.
 _TOLERANCE = 1e-7
 _MOST_STEPS = 400
 _FIRST_STEP = 0.1
@@ -75,10 +75,10 @@ def _nearest(point, summits):  # type: ignore[no-untyped-def]
 
 @njit
 def ascend(field, bound, noise, summits, reaches, points, basin):  # type: ignore[no-untyped-def]
-    """Fill `basin` with the index of the summit each point climbs to.
+    """Fill `basin` with the index of the summit that each point climbs to, or of the nearest.
 
-    bound, noise: on the third derivatives; on rounding of the gradient, where the ascent ends.
-    reaches: how near a point must come. One that does not arrive gets the nearest summit.
+    bound: bound on third derivatives; noise: rounding of the gradient, at which the ascent ends.
+    reaches: distance from each summit at which a point has arrived.
     """
     n = len(points)
     here, trial = points.copy(), np.empty((n, 3))

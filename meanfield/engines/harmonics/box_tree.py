@@ -1,7 +1,7 @@
-"""A tree of boxes around points in space, compiled: what is near what, without asking all pairs.
+"""A compiled tree of boxes around points in space, to find near points without all pairs.
 
-Points are put in the order of a Z-curve (Morton's): cubes halved along x, y, z in turn hold
-ranges of it. A node is such a range, with the smallest box around its points and their mass.
+Points are sorted along Morton's Z-curve: a cube that is halved along x, y, z in turn contains a
+range of the order. A node is such a range, with the smallest box around its points and their mass.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ import numpy as np
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.engines.compiled import njit
 
-# Halvings of [-1, 1] on each axis: three times so many bits fill a positive integer.
+# Halvings of [-1, 1] on each axis: 63 bits fill a positive integer.
 _BITS = 21
-# Points up to which a node has no children: about as much work as asking for two boxes.
+# Points of a leaf: they take about as much work as two boxes.
 _LEAF = 8
 
 
 class Tree(NamedTuple):
-    """Nodes, root first, of points first, ..., last - 1 in the order of the curve."""
+    """Nodes, root first; a node has the points first, ..., last - 1 in the order of the curve."""
 
     points: FloatArray  # (n, 3)
     mass: FloatArray  # (n,)
     first: IntArray
     last: IntArray
-    child: IntArray  # (nodes,): its children are child and child + 1; 0 for a leaf, which has none
+    child: IntArray  # (nodes,): the children are child and child + 1; 0 for a leaf
     box: FloatArray  # (nodes, 6): least coordinates, then largest
     total: FloatArray  # (nodes,): mass of the node's points
 
 
 def curve_order(points: FloatArray, stable: bool) -> IntArray | None:
-    """Order of points along the curve; None if they are in it."""
+    """Order of points along the curve; None if they have it already."""
     keys = _keys(points)
     if np.all(keys[1:] >= keys[:-1]):
         return None
-    # Points with one key are 1e-6 apart: their order shows only in the rounding of sums of
-    # unequal masses. Without it, sorting is three times faster.
+    # Points with equal keys are 1e-6 apart: their order changes only the rounding of sums of
+    # unequal masses. An unstable sort is three times faster.
     return np.argsort(keys, kind="stable" if stable else None)
 
 
@@ -50,7 +50,7 @@ def build(points: FloatArray, mass: FloatArray) -> Tree:
 
 @njit
 def _spread(number):  # type: ignore[no-untyped-def]
-    """Bits of a number of 21 bits, with two zeros between each and the next."""
+    """Number of 21 bits with two zeros inserted after each bit."""
     x = np.int64(number)
     x = (x | x << 32) & 0x1F00000000FFFF
     x = (x | x << 16) & 0x1F0000FF0000FF
@@ -61,7 +61,7 @@ def _spread(number):  # type: ignore[no-untyped-def]
 
 @njit
 def _keys(points):  # type: ignore[no-untyped-def]
-    """Number of each point's cube along the curve."""
+    """Number along the curve of the cube of each point."""
     keys = np.empty(len(points), np.int64)
     scale = 0.5 * 2.0**_BITS
     for i in range(len(points)):
@@ -75,7 +75,7 @@ def _keys(points):  # type: ignore[no-untyped-def]
 
 @njit
 def _split(keys):  # type: ignore[no-untyped-def]
-    """Ranges of all nodes and their children; children come after their parents."""
+    """Ranges and children of all nodes; children come after their parents."""
     first, last, child = np.zeros(64, np.int64), np.zeros(64, np.int64), np.zeros(64, np.int64)
     last[0] = len(keys)
     count, node = 1, 0
@@ -88,7 +88,7 @@ def _split(keys):  # type: ignore[no-untyped-def]
                 child = np.concatenate((child, more))
             middle = (begin + end) // 2
             if keys[begin] != keys[end - 1]:
-                # All keys agree above one bit: where it becomes 1, the cube is cut.
+                # All keys agree above one bit: the cube is cut where this bit becomes 1.
                 below = keys[begin] ^ keys[end - 1]
                 for shift in (1, 2, 4, 8, 16, 32):
                     below |= below >> shift

@@ -4,7 +4,7 @@ Inside the package a field is g = sum_l g_l0 Y_l0 + 2 Re sum_{m>0} g_lm Y_lm wit
 harmonics orthonormal for sigma, Condon-Shortley phase included: sqrt(4 pi) times the harmonics
 of ducc0 and SciPy. Only m >= 0 is stored, order by order, as ducc0 does.
 
-Files and users see pyshtools' arrays of shape (2, L + 1, L + 1): real 4-pi-normalised harmonics
+Files and users get pyshtools' arrays of shape (2, L + 1, L + 1): real 4-pi-normalised harmonics
 without Condon-Shortley phase (csphase = 1), g = sum_lm (C_lm cos m phi + S_lm sin m phi) P_lm:
 
     C_l0 = g_l0,    C_lm = sqrt(2) (-1)^m Re g_lm,    S_lm = -sqrt(2) (-1)^m Im g_lm.
@@ -60,7 +60,7 @@ def degrees_orders(max_degree: int) -> tuple[_IntArray, _IntArray]:
 
 @lru_cache(maxsize=16)
 def _positions(max_degree: int, new_degree: int) -> _IntArray:
-    """Positions, among the coefficients up to max_degree, of those up to kept_degree."""
+    """Positions of coefficients up to new_degree among those up to max_degree."""
     degrees, orders = degrees_orders(new_degree)
     positions = orders * (2 * max_degree + 1 - orders) // 2 + degrees
     positions.setflags(write=False)
@@ -69,7 +69,7 @@ def _positions(max_degree: int, new_degree: int) -> _IntArray:
 
 @lru_cache(maxsize=8)
 def _multiplicities(max_degree: int) -> FloatArray:
-    """1 for m = 0, 2 for m > 0, which stands for -m too."""
+    """Count of orders m and -m for each stored coefficient: 1 for m = 0, otherwise 2."""
     multiplicities = np.where(degrees_orders(max_degree)[1] == 0, 1.0, 2.0)
     multiplicities.setflags(write=False)
     return multiplicities
@@ -117,13 +117,13 @@ def unpacked(coefficients: ComplexArray) -> FloatArray:
     array = np.zeros((*coefficients.shape[:-1], 2, degree + 1, degree + 1))
     factors = _factors(degree)
     array[..., 0, degrees, orders] = factors * coefficients.real
-    # Written without the entries of order 0, which have no sine.
+    # Order 0 has no sine.
     array[..., 1, degrees, orders] = np.where(orders > 0, -factors, 0.0) * coefficients.imag
     return array
 
 
 def packed(array: FloatArray) -> ComplexArray:
-    """Coefficients of an array (..., 2, L + 1, L + 1) of C_lm and S_lm: inverse of `spread`."""
+    """Coefficients of an array (..., 2, L + 1, L + 1) of C_lm and S_lm: inverse of `unpacked`."""
     values = np.asarray(array, dtype=np.float64)
     shape = values.shape
     if len(shape) < 3 or shape[-3] != 2 or shape[-1] != shape[-2] or shape[-1] == 0:
@@ -157,7 +157,7 @@ def _factors(max_degree: int) -> FloatArray:
 
 
 def from_modes(modes: Sequence[Sequence[float]]) -> ComplexArray:
-    """Coefficients of 1 + sum of modes [l, m, amplitude]; m < 0 is the sine type."""
+    """Coefficients of 1 + sum of modes [l, m, amplitude]; m < 0 is the sine."""
     for mode in modes:
         if len(mode) != 3:
             raise ValueError(f"mode {list(mode)} must be [l, m, amplitude].")
@@ -181,7 +181,7 @@ def from_modes(modes: Sequence[Sequence[float]]) -> ComplexArray:
 
 
 def is_shcoeffs(value: object) -> bool:
-    """True for a pyshtools.SHCoeffs; the test does not import pyshtools."""
+    """True for a pyshtools.SHCoeffs, without importing pyshtools."""
     return any(
         kind.__name__ == "SHCoeffs" and kind.__module__.split(".")[0] == "pyshtools"
         for kind in type(value).__mro__
@@ -189,14 +189,14 @@ def is_shcoeffs(value: object) -> bool:
 
 
 def from_shcoeffs(value: Any) -> ComplexArray:
-    """Coefficients of a pyshtools.SHCoeffs, whatever its normalisation and phase."""
+    """Coefficients of a pyshtools.SHCoeffs of any normalisation and phase."""
     if value.kind != "real":
         raise ValueError(f"SHCoeffs are of kind '{value.kind}', expected 'real': a density is.")
     return packed(value.to_array(normalization="4pi", csphase=1))
 
 
 def to_shcoeffs(coefficients: ComplexArray) -> Any:
-    """pyshtools.SHCoeffs ('4pi', csphase 1) of a field, for its spectra, maps and files."""
+    """Field as a pyshtools.SHCoeffs ('4pi', csphase 1)."""
     import pyshtools
 
     return pyshtools.SHCoeffs.from_array(unpacked(coefficients), normalization="4pi", csphase=1)

@@ -1,12 +1,12 @@
-"""The density's right-hand side on the sphere: div(f grad Phi / Z), in flux form.
+"""Right-hand side of a density on the sphere: div(f grad Phi / Z), in flux form.
 
-Values of f and gradients of Phi are made on rings, multiplied there, and their divergence is
-taken back by the adjoint of the gradient: the coefficient of degree 0 is exactly zero.
+Values of f and gradients of Phi are computed and multiplied on rings. The adjoint of the gradient
+gives the divergence, so the coefficient of degree 0 is exactly zero.
 
 A polynomial velocity of degree H takes rings exact to degree 2 L + H, free of aliasing. The
-quotient grad Phi / Z is no polynomial; it takes those exact to 3 L. There, at the same nodes as
-f, and only there: far from all mass it is the quotient of two rounding errors, which times
-f = 0 is harmless, but which carried to another grid would spread into the mass.
+quotient grad Phi / Z is no polynomial; it takes rings exact to 2 L + max(H, L). It is evaluated at
+the nodes of f only. Far from all mass it is a quotient of two rounding errors; times f = 0 it is
+harmless, but a transform to another grid would spread it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def advection(
         2 * max_degree + (field_degree if partition is None else max(field_degree, max_degree))
     )
     shape = (*density.shape[:-1], nodes.size)
-    # What is not finite stays so, and the stepper rejects the step.
+    # Values that are not finite stay so, and the stepper rejects the step.
     with np.errstate(all="ignore"):
         values = nodes.values(density, scratch.array("values", shape))
         if partition is not None:

@@ -1,15 +1,15 @@
-"""Tables of a head on the sphere: from moments to series of e^{<z, y>} integrated, z = S^T x.
+"""Tables of a head on the sphere: from moments to the series of int e^{<S^T x, y> - c(x)} dmu(y).
 
 With S = P diag(s) Q^T, P and Q rotations, let x = P x', y = Q y'. Then
 
     e^{<S^T x, y> - c(x)} = e^{-c} prod_i e^{s_i x'_i y'_i}
 
-does not change when the signs of x'_i and y'_i change together. So each harmonic in y' only makes
-harmonics in x' of the same three parities: eight blocks, each with 1/64 of the entries of all,
+does not change when the signs of x'_i and y'_i change together. So a harmonic in y' gives only
+harmonics in x' of the same three parities. There are eight blocks, each with 1/64 of all entries,
 
     T_{LM,lm} = int int Y_LM(x') e^{-c} prod_i {cosh, sinh}(s_i x'_i y'_i) Y_lm(y') dsigma dsigma,
 
-and one octant of a grid for each integral. Exponentials are positive: nothing cancels.
+and each integral needs one octant of a grid. Exponentials are positive: nothing cancels.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ import numpy as np
 from meanfield.arrays import FloatArray, IntArray
 from meanfield.engines.row_scale import RowScale
 
-# What is cut: of the largest entry, and of the kernel's largest value, which rounds as much.
+# Entries below these shares of the largest entry and of the kernel's largest value are cut.
 _CUT, _ROUNDING = 1e-15, 1e-16
-# How much more than that the last two degrees may have that were computed.
+# Largest entry of the last two computed degrees, in units of the cut.
 _SAFETY = 10.0
-# Targets, and directions of sources, along the great circle that tells the degree.
+# Targets, and directions of sources, on the great circle that determines the degree.
 _CIRCLE_NODES = 8192
 _CIRCLE_SOURCES = 33
-# Exponent from which its rounding shows in the transform along that circle.
+# Exponent whose rounding is as large as that of the transform along that circle.
 _ROUNDED = 20.0
 
 
 def decomposed(score: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Rotations P and Q and numbers s with S = P diag(s) Q^T, the largest |s| last."""
+    """Rotations P, Q and s with S = P diag(s) Q^T; the largest |s| last unless S is diagonal."""
     diagonal = np.diag(score)
     if np.array_equal(score, np.diag(diagonal)):
         return np.eye(3), diagonal.copy(), np.eye(3)
     left, values, right = np.linalg.svd(score)
-    # The largest last: a score of rank one then has an axis of symmetry, that of harmonics.
+    # Largest last: the symmetry axis of a score of rank one is then the axis of the harmonics.
     left, values, right = left[:, ::-1].copy(), values[::-1].copy(), right[::-1].T.copy()
     for matrix in (left, right):
         if np.linalg.det(matrix) < 0:
@@ -52,7 +52,7 @@ def decomposed(score: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class Block:
-    """Part of a table that maps harmonics of three parities to themselves."""
+    """Part of a table, for harmonics with one triple of parities."""
 
     sources: IntArray
     targets: IntArray
@@ -60,11 +60,11 @@ class Block:
 
 
 def blocks(values: FloatArray, scale: RowScale, degree: int) -> tuple[int, list[Block]]:
-    """Degree in x of the series, and blocks that make them of moments, cut below 1e-15."""
+    """Degree in x of the series, and blocks from moments to the series, cut below 1e-15."""
     singular = np.abs(values)
     largest = float(singular.max())
     peak = np.exp(scale.log_peak(float(singular.min()), largest))
-    # Integrals are about 1 / (1 + 2 |z|) of the largest value, and round as that does.
+    # Integrals are about 1 / (1 + 2 |z|) of the largest value, and round like it.
     negligible = peak * (_CUT / (1.0 + 2.0 * largest) + _ROUNDING)
     reach = target_degree(values, scale)
     while True:
@@ -78,7 +78,7 @@ def blocks(values: FloatArray, scale: RowScale, degree: int) -> tuple[int, list[
             table = table[:, rows_used]
             columns_used = np.flatnonzero(np.abs(table).max(axis=1, initial=0.0) > 0.1 * negligible)
             tables.append((columns, columns_used, rows, rows_used, table[columns_used]))
-        # Parities take turns: two degrees have all of them.
+        # Two successive degrees have all parities.
         if sizes[-2:].max() <= _SAFETY * negligible:
             break
         reach += 2 + reach // 8
@@ -94,19 +94,19 @@ def blocks(values: FloatArray, scale: RowScale, degree: int) -> tuple[int, list[
 
 
 def target_degree(values: FloatArray, scale: RowScale) -> int:
-    """Degree in x beyond which e^{<z, y> - c(x)} is rounding, along the circle of extreme |s|."""
+    """Degree in x beyond which e^{<z, y> - c(x)} is rounding, on the circle of extreme |s|."""
     least, largest = float(np.abs(values).min()), float(np.abs(values).max())
     t = 2.0 * np.pi * np.arange(_CIRCLE_NODES) / _CIRCLE_NODES
     x = np.array([least * np.cos(t), largest * np.sin(t)])
     a = np.linspace(0.0, 0.5 * np.pi, _CIRCLE_SOURCES)
     y = np.column_stack([np.cos(a), np.sin(a)])
-    # Only differences of c: a constant would only round.
+    # Only differences of c matter; a constant would add rounding.
     exponent = y @ x - (scale.of_squares((x**2).sum(axis=0)) - scale.of_squares(largest**2))
-    # Share of the largest: exponents up to `largest` are rounded, and the transform rounds too.
+    # Exponents up to `largest` are rounded, and so is the transform.
     cut = _CUT * (1.0 + largest / _ROUNDED)
     sizes = np.abs(np.fft.rfft(np.exp(exponent - exponent.max()))).max(axis=0)
     degree = int(np.flatnonzero(sizes > cut * sizes.max())[-1])
-    # What is left decays faster than a geometric series.
+    # The rest decays faster than a geometric series.
     return degree + 3 + degree // 16
 
 
@@ -133,20 +133,21 @@ def _table(
     table = np.empty((len(columns.degrees), len(rows.degrees)))
     for i, (start, stop) in enumerate(rows.ranges):
         table[:, start:stop] = parts[:, i].T @ rows.legendre[i]
-    # Pairs of real numbers stand for orders m and -m: those of moments count twice.
+    # A stored moment of order m > 0 also stands for -m, so it counts twice.
     table *= np.where(columns.order > 0, 2.0, 1.0)[:, None]
     return table
 
 
 class _Octant:
-    """Harmonics of three parities, and the octant of a grid that resolves them.
+    """Harmonics with one triple of parities, and the octant of a grid that resolves them.
 
-    Nodes of a whole grid with an even number of rings, none on a plane of symmetry.
+    The whole grid has an even number of rings and no node on a plane of symmetry.
     """
 
     def __init__(self, parity: tuple[int, ...], degree: int) -> None:
         px, py, pz = parity
-        # cos m phi is even in y, sin m phi odd; (-1)^m that in x, and (-1)^(l + m) in z.
+        # In y cos m phi is even and sin m phi odd; in x cos m phi has the parity of m; and Y_lm has
+        # the parity of l + m in z.
         self.sine = py
         first = (px + py) % 2
         self.orders = [m for m in range(first, degree + 1, 2) if m > 0 or not py]
@@ -202,7 +203,7 @@ class _Octant:
         return tables
 
     def analysis(self, values: FloatArray) -> FloatArray:
-        """Integrals (..., harmonics) against each, of values (..., rings, longitudes)."""
+        """Integrals (..., harmonics) of values (..., rings, longitudes) times each harmonic."""
         waves = values @ self.cosines  # (..., rings, orders)
         coefficients = np.empty((*values.shape[:-2], len(self.degrees)))
         for i, (start, stop) in enumerate(self.ranges):

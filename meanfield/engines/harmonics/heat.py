@@ -4,17 +4,17 @@ A token turns by the angle Theta in a uniform direction. cos Theta has the densi
 
     p(x) = sum_l (l + 1/2) e^{-l(l+1) time} P_l(x)                       (the heat kernel).
 
-A plane normal of length r gives the direction, and Theta solves S(Theta) = e^{-r^2/2}. The right
-side is the probability of a longer normal, and S the probability of a larger angle,
+A plane normal vector of length r gives the direction, and Theta solves S(Theta) = e^{-r^2/2}. The
+right side is the probability of a longer normal, and S the probability of a larger angle,
 
     S(theta) = 4 pi sqrt(2) e^{time/4} / (4 pi time)^{3/2}
                int_theta^{2 pi - theta} phi e^{-phi^2/4 time} sqrt(cos theta - cos phi) d phi
 
-up to a relative error e^{-pi^2/time}: the kernel of S^2 is an integral of that of S^3, a sum of
-Gaussians. The variable w, phi^2 = theta^2 + 4 time w, factors out e^{-theta^2/4 time}.
-So both ends of the law retain their digits. For long times the series is summed instead.
-Theta is smooth in q = r^2, whatever the time; cos Theta and sin Theta / r are tabulated, once
-for each time, as polynomials on intervals of q.
+up to a relative error e^{-pi^2/time}: the kernel of S^2 is an integral of the kernel of S^3, a sum
+of Gaussians. The variable w, phi^2 = theta^2 + 4 time w, factors out e^{-theta^2/4 time}, so that
+both ends of the law keep their digits. For long times the series is summed instead. Theta is smooth
+in q = r^2 at any time. Tables for each time give cos Theta and sin Theta / r as polynomials on
+intervals of q.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ LONGEST = 12.0
 """Largest length of normals; longer ones have probability e^{-72}."""
 
 _PIECES = 72  # intervals of q up to LONGEST^2
-_DEGREE = 9  # of the polynomials: errors of 1e-12, as measured for all times
-# From here on the series in e^{-l(l+1) time} loses less than three digits at the antipode, and
-# before it e^{-pi^2 / time} is below rounding.
+_DEGREE = 9  # of the polynomials; measured errors are 1e-12 for all times
+# From here on the series in e^{-l(l+1) time} loses less than three digits at the antipode; for
+# shorter times e^{-pi^2 / time} is below rounding.
 _LONG_TIME = 0.25
-_NODES = 32  # of the integral over w: rounding is reached at 32 for all times
-_LAST_EXPONENT = 44.0  # e^-44 and l(l+1) time > 44 are below rounding
+_NODES = 32  # of the integral over w; 32 reach rounding for all times
+_LAST_EXPONENT = 44.0  # e^-44 is below rounding
 _NEWTON_STEPS = 60
-_CONVERGED = 1e-12  # then the next step, the square of this one, is rounding
-_CHUNK = 1 << 14  # tokens that outweigh handing them to a thread
+_CONVERGED = 1e-12  # the next step, the square of this one, is rounding
+_CHUNK = 1 << 14  # tokens that take longer than the start of a thread
 
 
 def diffuse(points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
@@ -47,7 +47,7 @@ def diffuse(points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
         x -> cos(Theta) x + sin(Theta) (n_1 e_1 + n_2 e_2) / r,   r = |n|,  S(Theta) = e^{-r^2/2}
 
     with a tangent frame e_1, e_2 at x and independent standard normals (n, 2). Then E Y_l(x) is
-    multiplied by e^{-l(l+1) time}; time: diffusivity times the time passed.
+    multiplied by e^{-l(l+1) time}; time: diffusivity times elapsed time.
 
     Perrin, Ann. Sci. Ecole Norm. Sup. 45 (1928) 1-51 (the series). Yu, Zhao, arXiv:1807.05708 (S^2
     from S^3).
@@ -95,9 +95,9 @@ def turns(time: float) -> FloatArray:
 
 
 def angles(q: FloatArray, time: float) -> tuple[FloatArray, FloatArray]:
-    """Theta and pi - Theta, both to relative accuracy, where S(Theta) = e^{-q/2}, q > 0."""
-    # Both are upper bounds: the sphere focuses, and its heat is not yet uniform. log S is
-    # concave in z = log tan(Theta / 2), so Newton's iteration comes down from there.
+    """Theta and pi - Theta with S(Theta) = e^{-q/2}, q > 0, both to relative accuracy."""
+    # Both bounds exceed Theta: angles are smaller than lengths in the plane, and than angles of the
+    # uniform law. log S is concave in z = log tan(Theta / 2), so Newton's iteration decreases z.
     flat = np.sqrt(2.0 * time * q)
     bounds = np.tan(0.5 * np.minimum(flat, 3.0)), np.sqrt(np.expm1(0.5 * q))
     z = np.log(np.where(flat < 3.0, np.minimum(*bounds), bounds[1]))
@@ -128,14 +128,14 @@ def _short_time_law(
     """Log S and p / S by the integral over w, from 0 to pi (pi - theta) / time."""
     last = np.pi * rest / time
     cut = np.minimum(last, _LAST_EXPONENT)
-    # w = cut sin^2(s/2): both ends are square roots of cos theta - cos phi, so the midpoint
-    # rule in s converges exponentially; where w was cut nothing is left.
+    # w = cut sin^2(s/2): the integrand has square roots at both ends, so the midpoint rule in s
+    # converges exponentially. Beyond the cut the integrand is below rounding.
     s = np.pi * (np.arange(_NODES) + 0.5) / _NODES
     w = cut[:, None] * np.sin(0.5 * s) ** 2
     remaining = (last - cut)[:, None] + cut[:, None] * np.cos(0.5 * s) ** 2
     theta = theta[:, None]
     phi = np.sqrt(theta**2 + 4.0 * time * w)
-    # cos theta - cos phi = 2 sin((phi - theta)/2) sin((phi + theta)/2), neither by differences.
+    # cos theta - cos phi = 2 sin((phi - theta)/2) sin((phi + theta)/2), without cancellation.
     difference = 4.0 * time * w / (phi + theta)
     cosum = 4.0 * time * remaining / (2.0 * np.pi - theta + phi)  # 2 pi - (phi + theta)
     halfsum = 0.5 * np.where(phi + theta < np.pi, phi + theta, cosum)

@@ -1,4 +1,4 @@
-"""Compiled turning of unit vectors by tabulated angles: the loop of `heat.diffuse`."""
+"""Compiled loop of `heat.diffuse`: turns unit vectors by tabulated angles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from meanfield.engines.elementary import fma
 
 @njit(error_model="numpy")
 def turn(points, normals, table, longest, moved):  # type: ignore[no-untyped-def]
-    """Turn each direction by Theta(r) towards its normal's, r = |normal|; see `heat.turns`."""
+    """Turn each point by Theta(r) in the direction of its normal, of length r; see `heat.turns`."""
     pieces, terms, _ = table.shape
     scale = pieces / (longest * longest)
     for i in range(len(points)):
@@ -20,7 +20,7 @@ def turn(points, normals, table, longest, moved):  # type: ignore[no-untyped-def
         first, second = normals[i, 0], normals[i, 1]
         position = (first * first + second * second) * scale
         if not position < pieces:
-            # Beyond the table, or not a number, which must not become an index.
+            # Beyond the table, or NaN, which must not become an index.
             shorter = math.sqrt(pieces / position)
             first, second, position = first * shorter, second * shorter, float(pieces)
         piece = int(position) if position < pieces else pieces - 1
@@ -29,8 +29,7 @@ def turn(points, normals, table, longest, moved):  # type: ignore[no-untyped-def
         for n in range(terms - 2, -1, -1):
             ahead = fma(ahead, u, table[piece, n, 0])
             aside = fma(aside, u, table[piece, n, 1])
-        # The frame (1 - x^2 / (1 + |z|), ...) of Duff et al., JCGT 6 (2017) 1: no square root,
-        # smooth but across the equator.
+        # The frame of Duff et al., JCGT 6 (2017) 1, has no square root, and jumps at the equator.
         sign = math.copysign(1.0, z)
         a = -1.0 / (sign + z)
         b = x * y * a
@@ -38,6 +37,6 @@ def turn(points, normals, table, longest, moved):  # type: ignore[no-untyped-def
         u = fma(ahead, x, fma(first, fma(sign * x * x, a, 1.0), second * b))
         v = fma(ahead, y, fma(first, sign * b, second * fma(y * y, a, sign)))
         w = fma(ahead, z, -fma(first, sign * x, second * y))
-        # Lengths are 1 to the table's 1e-12: this is 1 / length.
+        # Lengths are 1 to the table's 1e-12: this is 1 / length to rounding.
         inverse = fma(-0.5, fma(u, u, fma(v, v, w * w)), 1.5)
         moved[i, 0], moved[i, 1], moved[i, 2] = inverse * u, inverse * v, inverse * w

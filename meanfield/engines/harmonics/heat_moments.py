@@ -4,9 +4,9 @@ A token turns by Theta in a uniform direction. Y = (1 - cos Theta) / 2 is a diff
 
     E cos Theta = e^{-(d-1) time},    E cos^2 Theta = 1/d + (1 - 1/d) e^{-2 d time}.
 
-Here Y has the beta law with these two moments: the law itself for short times, where Y / time is a
-Gamma((d-1)/2) variable, and for long ones. Moments E Y^k, k > 2, are of order time^k, and their
-leading terms agree: one step errs by time^4. `heat` has the exact law on S^2.
+Here Y gets the beta law with these two moments. It is the exact law in the limits of short times,
+where Y / time is a Gamma((d-1)/2) variable, and of long ones. Moments E Y^k, k > 2, are of order
+time^k, and their leading terms agree: one step errs by O(time^4). `heat` has the exact law on S^2.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _SHORT = 0.1
 
 
 def diffuse(points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
-    """Unit vectors (n, d) moved for a time, driven by standard normals (n, d - 1).
+    """Unit vectors (n, d) after Brownian motion for a time, from standard normals (n, d - 1).
 
         x -> (1 - 2 Y) x + 2 sqrt(Y (1 - Y)) (sum_i n_i e_i) / |n|
 
-    with a tangent frame e_i at x, and Y the increasing function of |n| with the beta law.
+    with a tangent frame e_i at x, and Y the increasing function of |n| that has the beta law.
     """
     from scipy import special
 
@@ -43,7 +43,7 @@ def diffuse(points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
     squared = np.einsum("ij,ij->i", normals, normals)
     survival = special.gammaincc(0.5 * (d - 1), 0.5 * squared)
     y = special.betainccinv(*beta_shapes(d, time), survival)[:, None]
-    # The reflection that takes the last axis to x or to -x takes the others to a tangent frame.
+    # A reflection takes the last axis to x or -x, and the other axes to a tangent frame.
     sign = np.copysign(1.0, points[:, -1:])
     inner = np.einsum("ij,ij->i", points[:, :-1], normals)[:, None]
     axis = points.copy()
@@ -64,7 +64,7 @@ def beta_shapes(d: int, time: float) -> tuple[float, float]:
 
 
 def _excess(x: float) -> float:
-    """e^{-x} - 1 + x."""
+    """Value e^{-x} - 1 + x, without cancellation."""
     if x > _SHORT:
         return math.expm1(-x) + x
     return sum((-x) ** k / math.factorial(k) for k in range(2, _TERMS))

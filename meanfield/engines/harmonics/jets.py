@@ -6,8 +6,8 @@ With Q_lm = P_lm / sin(theta) for m > 0, a polynomial in sin and cos, and the fr
     H_11 = d_theta^2 f,           H_12 = d_theta f_2        = sum 2 Re[i m c_lm Q'_lm e^{im phi}],
     H_22 = -sum l (l + 1) f_l - H_11,
 
-so nothing is divided by sin(theta). Recurrences in l give Q, Q', Q'' of one order after the other,
-for a block of points, or of parallels, at a time.
+so nothing is divided by sin(theta). Recurrences in l give Q, Q', Q'' order by order, for a block of
+points or of parallels at a time.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from meanfield.engines.compiled import njit
 from meanfield.engines.elementary import fma
 from meanfield.engines.lanes import load_16, spread_16, store
 
-# Points of a block: the lanes of the functions above.
+# Points of a block, one for each of 16 lanes.
 BLOCK = 16
 
 
 @lru_cache(maxsize=8)
 def recurrence(max_degree: int) -> tuple[FloatArray, FloatArray]:
-    """Factors a and b, (count,), of Q_lm = a_lm cos(theta) Q_{l-1,m} - b_lm Q_{l-2,m}.
+    """Factors a and b, (count,), of Q_lm = a_lm cos(theta) Q_{l-1,m} - b_lm Q_{l-2,m}, packed.
 
-    Packed as coefficients are, orthonormal for sigma, m > 0 counted twice; for l = m, a is the
-    factor of sin(theta)^{m-1} (of 1 for m = 0).
+    Q_mm = a_mm sin(theta)^{m-1}, and P_00 = a_00. Harmonics are orthonormal for sigma; a_mm doubles
+    orders m > 0, which stand for -m too.
     """
     from meanfield.engines.harmonics.coefficients import degrees_orders
 
@@ -49,7 +49,7 @@ def recurrence(max_degree: int) -> tuple[FloatArray, FloatArray]:
 
 @njit
 def _series(m, position, field, zs, ss, powers, series):  # type: ignore[no-untyped-def]
-    """Terms of one order for a block of colatitudes; returns the position of the next order.
+    """Write terms of one order for a block of colatitudes; return the position of the next order.
 
     Rows 2k and 2k + 1 of `series` become the real and the imaginary part of the factor of
     e^{im phi} in f, f_1, f_2, H_11, H_12, H_11 + H_22; `powers` move to the next order.
@@ -105,7 +105,7 @@ def _series(m, position, field, zs, ss, powers, series):  # type: ignore[no-unty
 
 @njit
 def _add_order(series, turn, step, sums):  # type: ignore[no-untyped-def]
-    """Add the real part of series e^{im phi}, turn = e^{im phi}, which then turns by phi."""
+    """Add the real part of series * turn to the sums, turn = e^{im phi}; then turn *= e^{i phi}."""
     c, d = load_16(turn, 0), load_16(turn, BLOCK)
     for kind in range(6):
         x, y = load_16(series, 2 * kind * BLOCK), load_16(series, (2 * kind + 1) * BLOCK)
@@ -117,7 +117,7 @@ def _add_order(series, turn, step, sums):  # type: ignore[no-untyped-def]
 
 @njit
 def _add_orders(rows, turn, step, sums):  # type: ignore[no-untyped-def]
-    """As `_add_order` for all orders, of a series (orders, 12) that is the same for all points."""
+    """Write the sums of all orders for a series (orders, 12) that all points share."""
     c, d = load_16(turn, 0), load_16(turn, BLOCK)
     cosine, sine = load_16(step, 0), load_16(step, BLOCK)
     t0 = t1 = t2 = t3 = t4 = t5 = spread_16(0.0)
@@ -139,7 +139,7 @@ def _add_orders(rows, turn, step, sums):  # type: ignore[no-untyped-def]
 
 @njit
 def _write(sums, out, begin, width):  # type: ignore[no-untyped-def]
-    """Rows of a block of points; the last sum was H_11 + H_22."""
+    """Write the rows of a block of points; the last sum is H_11 + H_22."""
     for i in range(width):
         for kind in range(5):
             out[begin + i, kind] = sums[kind, i]
@@ -183,7 +183,7 @@ def jets(field, points, out):  # type: ignore[no-untyped-def]
 
 @njit(error_model="numpy")
 def jets_on_parallels(field, angles, runs, out):  # type: ignore[no-untyped-def]
-    """As `jets`, for many points on a few parallels: points runs[i] to runs[i + 1] share theta."""
+    """As `jets`, for angles on few parallels: points runs[i] to runs[i + 1] - 1 share theta."""
     orders = field[2] + 1
     z, s, powers = np.empty(BLOCK), np.empty(BLOCK), np.empty((3, BLOCK))
     turn, step = np.empty((2, BLOCK)), np.empty((2, BLOCK))

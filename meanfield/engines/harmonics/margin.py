@@ -1,10 +1,9 @@
 """Layout of scalar coefficients for which ducc0's results repeat to the bit.
 
 ducc0 (0.42) has two ways to round the recurrence of an order m in the last 11 degrees below the
-largest. The addresses of its work arrays decide which one it takes, so the same call may give
-other last bits. With more degrees than orders it never reaches those degrees. So the orders stop
-at L, and degrees L + 1 ... L + 16 are zero or dropped. Gradients need no margin: their
-recurrence has one form.
+largest. The addresses of its work arrays decide between them, so equal calls may differ in the last
+bits. With more degrees than orders it never reaches those degrees. So orders stop at L, and degrees
+L + 1 ... L + 16 are zero or dropped. Gradients need no margin: their recurrence has one form.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def _layout(max_degree: int) -> tuple[dict[str, Any], Any, int]:
     """Keywords for ducc0, positions of the coefficients, and length of the array."""
     widest = max_degree + _MARGIN
     lengths = widest + 1 - np.arange(max_degree + 1)
-    # Where degree 0 of each order would be.
+    # Position that degree 0 of each order would have.
     starts = np.cumsum(lengths) - lengths - np.arange(max_degree + 1)
     degrees, orders = degrees_orders(max_degree)
     keywords = {"lmax": widest, "mmax": max_degree, "mstart": starts.astype(np.uint64), "spin": 0}
@@ -35,7 +34,7 @@ def _layout(max_degree: int) -> tuple[dict[str, Any], Any, int]:
 
 
 def arguments(max_degree: int) -> dict[str, Any]:
-    """Keywords that tell ducc0 of the margin, in a scalar transform."""
+    """Keywords for a scalar transform of ducc0 with the margin."""
     return _layout(max_degree)[0]
 
 

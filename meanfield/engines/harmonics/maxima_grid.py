@@ -1,8 +1,8 @@
 """Gradients and Hessians of many fields on a grid of rings, and bounds on third derivatives.
 
-Bounds come from the addition theorem. For a field of one degree l and power p = sum_m |c_lm|^2 a
-linear functional is at most sqrt(p) sigma. Here sigma is its deviation for the isotropic Gaussian
-field with unit variances. With L = l (l + 1), along unit tangent vectors u, v, w:
+Bounds come from the addition theorem. A linear functional of a field of one degree l and power
+p = sum_m |c_lm|^2 is at most sqrt(p) s, where s is its standard deviation for the isotropic
+Gaussian field with unit variances. With L = l (l + 1), along unit tangent vectors u, v, w:
 
     |<grad f, u>|        <= sqrt(p (2l + 1) L / 2),
     |(D_u D^2 f)(v, w)|  <= sqrt(p (2l + 1) [L (3L - 2)^2 + L (L - 2) (L - 6)] / 32).
@@ -19,12 +19,11 @@ from meanfield.arrays import EPS, ComplexArray, FloatArray, IntArray
 from meanfield.engines.harmonics.coefficients import degree_of, degrees_orders, resize
 from meanfield.engines.harmonics.jets import recurrence
 
-# Rings for each degree that a field is as fine as; fewer mean more cells to halve, more a longer
-# transform.
+# Rings for each degree of `fineness`; fewer rings mean more halvings, more rings longer transforms.
 _RINGS_PER_DEGREE = 7
-# Largest third derivative over largest gradient of a field of one degree l, over l^2, l large.
+# Bound on third derivatives over bound on gradients, over l^2, of a field of one large degree l.
 _THIRD_OVER_FIRST = np.sqrt(10.0) / 4.0
-# Widest cell against its height.
+# Largest ratio of the width of a cell to its height.
 _WIDEST = 1.2
 
 
@@ -32,17 +31,16 @@ _WIDEST = 1.2
 class Rings:
     """Cells around nodes at theta_i = (i + 1/2) pi / n and phi = 2 pi j / longitudes."""
 
-    colatitudes: FloatArray  # (n,): theta_i; given
-    # (n,): longitudes of the transform for each cell of a ring; given. Near the poles more than 1.
-    strides: IntArray
-    longitudes: int  # longitudes of the transform; given
-    # (L + 1 - m, 5, n): what a coefficient adds to the transforms of f_1, -i f_2, H_11, -i H_12,
-    # H_22; given.
+    colatitudes: FloatArray  # (n,): theta_i
+    strides: IntArray  # (n,): longitudes of the transform for each cell, above 1 near the poles
+    longitudes: int  # longitudes of the transform
+    # For each order m, (L + 1 - m, 5, n): from coefficients to transforms of f_1, -i f_2, H_11,
+    # -i H_12, H_22.
     tables: tuple[FloatArray, ...]
 
 
 def fineness(max_degree: int, bounds: FloatArray) -> int:
-    """Degree that no field is finer than, from the bounds on their third derivatives."""
+    """Degree that bounds the fineness of fields, from the bounds on their third derivatives."""
     degree = int(np.ceil(np.sqrt(bounds.max() / _THIRD_OVER_FIRST)))
     return min(max(degree, 1), max_degree)
 
@@ -50,7 +48,7 @@ def fineness(max_degree: int, bounds: FloatArray) -> int:
 @lru_cache(maxsize=4)
 def rings(max_degree: int, fine: int) -> Rings:
     """Grid for fields up to `max_degree` that are as fine as fields of the degree `fine`."""
-    # No fewer than transforms of the longitudes, two for each ring, ask for.
+    # Transforms need more than 2 max_degree longitudes, and there are two for each ring.
     n = max(_RINGS_PER_DEGREE * fine, max_degree, 7) + 2
     theta: FloatArray = (np.arange(n, dtype=np.float64) + 0.5) * (np.pi / n)
     # u 2^v with u = 4 ... 7: a power of two divides it, for the strides.
@@ -91,7 +89,7 @@ def _tables(max_degree: int, theta: FloatArray, longitudes: int) -> tuple[FloatA
                 p0, p1, p2 = s * q[0], s * q[1] + z * q[0], s * (q[2] - q[0]) + 2.0 * z * q[1]
             table[l - m] = p1, m * q[0], p2, m * q[1], -l * (l + 1) * p0 - p2
             position += 1
-        # An inverse transform divides by the longitudes and doubles m > 0, as recurrence() does.
+        # irfft divides by the longitudes and doubles m > 0, as `recurrence` does already.
         table *= longitudes if m == 0 else 0.5 * longitudes
         tables.append(table)
     return tuple(tables)
@@ -114,13 +112,16 @@ def on_rings(fields: ComplexArray, grid: Rings) -> FloatArray:
 
 
 def normalised(fields: ComplexArray) -> tuple[ComplexArray, IntArray, FloatArray]:
-    """Fields of gradient at most 1, cut where degrees are rounding; degrees, and third bounds."""
+    """Fields scaled to gradients of at most 1, without degrees that are rounding.
+
+    Also their degrees, and bounds on their third derivatives.
+    """
     array = np.asarray(fields, dtype=np.complex128)
     degree = degree_of(array)
     degrees, orders = degrees_orders(degree)
     parts = np.stack([array.real, np.where(orders > 0, array.imag, 0.0)])
     parts[..., degrees == 0] = 0.0
-    # By powers of two, exact, and twice: 2^1074 itself overflows.
+    # A power of two is exact; two factors, because 2^1074 overflows.
     exponents = np.frexp(np.abs(parts).max(axis=(0, 2)))[1][:, None]
     parts = np.ldexp(np.ldexp(parts, -(exponents // 2)), -(exponents - exponents // 2))
     squares = np.where(orders == 0, 1.0, 2.0) * (parts**2).sum(axis=0)

@@ -1,8 +1,8 @@
-"""Compiled proof of where a field on the sphere has its maxima: cells are settled or quartered.
+"""Compiled search, with proof, for the maxima of a field on the sphere, by cells.
 
-Start at a point with gradient g and Hessian H, and let B bound the covariant derivative of H. Along
-a great circle the gradient, carried back, is g + H delta up to B |delta|^2 / 2. A cell within r of
-its centre therefore has no maximum in two cases:
+Let a field have gradient g and Hessian H at the centre of a cell, and let B bound the covariant
+derivative of H. At delta from there the gradient, transported back along a great circle, is
+g + H delta up to B |delta|^2 / 2. A cell within r of its centre has no maximum in two cases:
 
     the largest eigenvalue of H exceeds B r, or
     |g + H delta| > B r^2 / 2 for all |delta| <= r.
@@ -22,19 +22,19 @@ from meanfield.engines.compiled import njit
 from meanfield.engines.elementary import copy_to
 from meanfield.engines.harmonics.jets import jets, jets_on_parallels
 
-# Halvings of a cell's sides: down to 1e-5 of the grid's.
+# Largest number of halvings of a cell's sides, down to 1e-5 of the grid's.
 _DEEPEST = 16
 _NEWTON_STEPS = 40
-# Curvature along a ridge against that across, from which it holds a maximum.
+# Least ratio of the two curvatures of a maximum; below is a ridge.
 _FLAT = 1e-9
-# Points on a parallel from which Fourier series on it pay.
+# Points on a parallel from which `jets_on_parallels` is faster.
 _LEAST_ON_PARALLEL = 3
 NONE, OPEN, STARTS = 0, 1, 2
 
 
 @njit
 def step_to(point, first, second, target):  # type: ignore[no-untyped-def]
-    """Follow the great circle from a point by first e_1 + second e_2, to target."""
+    """Write the end of the great circle from a point along first e_1 + second e_2."""
     x, y, z = point[0], point[1], point[2]
     s = math.hypot(x, y)
     c, d = (x / s, y / s) if s > 0.0 else (1.0, 0.0)
@@ -75,7 +75,7 @@ def verdict(g1, g2, h11, h12, h22, radius, bound, noise):  # type: ignore[no-unt
     if largest > reach:
         return NONE
     size = math.hypot(g1, g2)
-    # All that is seen is rounding.
+    # Gradient and its change over the cell are rounding.
     if size <= 4.0 * noise and radius * (abs(mean) + split) <= 4.0 * noise:
         return NONE
     allowed = 0.5 * reach * radius + noise
@@ -120,7 +120,7 @@ def _is_near_summit(point, slack, summits, reaches, count):  # type: ignore[no-u
 
 @njit
 def _climb(field, starts, number, bound, noise, summits, reaches, count):  # type: ignore[no-untyped-def]
-    """Newton's iterations from `starts`; new maxima are added to the summits."""
+    """Newton's iterations from `starts`; adds new maxima to the summits and returns their count."""
     jet = np.empty((number, 6))
     lasts = np.zeros(number, dtype=np.bool_)
     for _ in range(_NEWTON_STEPS):
@@ -134,7 +134,7 @@ def _climb(field, starts, number, bound, noise, summits, reaches, count):  # typ
                 continue
             if lasts[i]:
                 least = jet[i, 3] + jet[i, 5] - largest
-                # Two maxima are never so near; without a floor rounding doubles one.
+                # Two maxima are never so near; without this least distance rounding doubles one.
                 reach = max(-1.99 * largest / bound, 1e-9, -100.0 * noise / largest)
                 if (
                     largest < _FLAT * least
@@ -146,7 +146,7 @@ def _climb(field, starts, number, bound, noise, summits, reaches, count):  # typ
                     count += 1
                 continue
             step_to(starts[i], first, second, starts[remaining])
-            # Quadratic convergence: this step's successor is below rounding.
+            # By quadratic convergence the next step is below rounding.
             lasts[remaining] = math.hypot(first, second) < 1e-8 or _is_near_summit(
                 starts[remaining], 0.0, summits, reaches, count
             )
@@ -157,9 +157,9 @@ def _climb(field, starts, number, bound, noise, summits, reaches, count):  # typ
 
 @njit
 def search(field, bound, noise, grid, jet, summits):  # type: ignore[no-untyped-def]
-    """Find all maxima of a field; returns their number, and that of cells left: 0 is proof.
+    """Find all maxima of a field; return their number and that of open cells: 0 is proof.
 
-    bound, noise: on the covariant derivative of the Hessian; on the rounding error of the gradient.
+    bound: bound on the covariant derivative of the Hessian; noise: rounding of the gradient.
     """
     colatitudes, strides = grid
     n, longitudes = jet.shape[1], jet.shape[2]
@@ -199,7 +199,7 @@ def search(field, bound, noise, grid, jet, summits):  # type: ignore[no-untyped-
         if number == 0:
             return count, 0
         count, number, cells = _quarter(field, bound, noise, cells, number, summits, reaches, count)
-        # A third of an ordinary field's cells stays open; on ridges their number doubles.
+        # Of an ordinary field a third of the cells stays open; on ridges their number doubles.
         few = max(0.5 * few, 64.0)
         if number > few:
             break
@@ -208,7 +208,7 @@ def search(field, bound, noise, grid, jet, summits):  # type: ignore[no-untyped-
 
 @njit
 def _last_resort(field, bound, noise, cells, number, summits, reaches, count):  # type: ignore[no-untyped-def]
-    """Maxima near which Newton's iteration begins in a cell left open; not proof."""
+    """Add maxima to which Newton's iteration converges from open cells, without proof."""
     centres, jet = np.empty((number, 3)), np.empty((number, 6))
     for i in range(number):
         s = math.sin(cells[i, 0])
@@ -227,7 +227,7 @@ def _last_resort(field, bound, noise, cells, number, summits, reaches, count):  
 
 @njit
 def _quarter(field, bound, noise, cells, number, summits, reaches, total):  # type: ignore[no-untyped-def]
-    """Drop cells that known maxima settle, quarter the others, keep the quarters left open."""
+    """Drop cells settled by known maxima, quarter the others, and keep the open quarters."""
     quarters = np.empty((4 * number, 4))
     centres = np.empty((4 * number, 3))
     jet = np.empty((4 * number, 6))
@@ -237,7 +237,7 @@ def _quarter(field, bound, noise, cells, number, summits, reaches, total):  # ty
         end = begin + 1
         while end < number and cells[end, 0] == cells[begin, 0]:
             end += 1
-        # Cells come from north to south: so do their quarters, two parallels for each of theirs.
+        # Cells are sorted from north to south; quarters too, on two parallels for each of cells.
         for half in (-0.25, 0.25):
             runs[parallels] = count
             for i in range(begin, end):

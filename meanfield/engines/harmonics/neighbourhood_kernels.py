@@ -1,8 +1,8 @@
 """Compiled walks through a tree of boxes: mass within a chord of every point, linked groups.
 
-A pair of boxes is decided at once where all pairs of their points are within the chord, or
-none; else the larger box is split. Squared distances of boxes are summed in the order of those
-of points, and rounding is monotone, so boxes never decide otherwise than their points would.
+A pair of boxes is decided at once if all pairs of their points are within the chord, or none;
+otherwise the larger box is split. Squared distances of boxes and points are summed in the same
+order, and rounding is monotone, so boxes always decide as their points would.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from meanfield.engines.compiled import njit
 from meanfield.engines.harmonics.box_tree import Tree
 from meanfield.engines.threads import map_chunks
 
-# Subtrees of more points than this are walked separately, on several threads.
+# Largest number of points in a subtree that one thread walks.
 _POINTS_PER_CHUNK = 16384
-# A leaf and its parents lie in nested cubes, 63 at most, and then halves of equal keys.
+# Bound on the depth of the tree: at most 63 nested cubes, and then halves of equal keys.
 _DEPTH = 128
 
 
 def mass_within(tree: Tree, square: float, enough: float) -> FloatArray:
-    """Mass within a squared chord of every point, or enough of it to be above `enough`."""
+    """Mass within a squared chord of every point; sums stop once >= `enough` is decided."""
     within = np.empty(len(tree.points))
     roots = _subtrees(tree.first, tree.last, tree.child)
 
@@ -33,10 +33,10 @@ def mass_within(tree: Tree, square: float, enough: float) -> FloatArray:
 
 
 def linked_groups(tree: Tree, square: float) -> IntArray:
-    """For every point the first point of its group: all linked by squared chords below."""
+    """First point of the group of every point; points nearer than the squared chord are linked."""
     leader = np.arange(len(tree.points))
     clump = _clumps(tree, square, leader)
-    # What boxes show to be linked, directly or by way of others, need not be searched.
+    # Clumps that boxes link, directly or through others, need no search.
     _link(tree, square, clump, leader, False)
     _link(tree, square, clump, leader, True)
     return _leaders(leader)  # type: ignore[no-any-return]
@@ -44,7 +44,7 @@ def linked_groups(tree: Tree, square: float) -> IntArray:
 
 @njit
 def _subtrees(first, last, child):  # type: ignore[no-untyped-def]
-    """Nodes of few points, or leaves, that hold every point once."""
+    """Nodes of few points, or leaves, that together contain every point once."""
     roots, count = np.zeros(len(first), np.int64), 0
     stack = [0]
     while stack:
@@ -83,7 +83,7 @@ def _distance(points, i, j):  # type: ignore[no-untyped-def]
 
 @njit
 def _mass_within(tree, root, square, enough, within):  # type: ignore[no-untyped-def]
-    """Mass within a squared chord of the points of one subtree, node by node."""
+    """Write the mass within a squared chord of the points of one subtree, node by node."""
     first, last, child, box, total = tree.first, tree.last, tree.child, tree.box, tree.total
     pile, split = np.zeros(1024, np.int64), np.zeros(_DEPTH, np.int64)
     stack = [(root, 0, 1, 0.0)]  # the pile begins with the tree's root
@@ -122,7 +122,7 @@ def _mass_within(tree, root, square, enough, within):  # type: ignore[no-untyped
 
 @njit
 def _mass_around(tree, i, nodes, split, square, within, enough):  # type: ignore[no-untyped-def]
-    """Add the mass within a squared chord of one point in some nodes, until it is enough."""
+    """Add the mass of some nodes within a squared chord of one point, until it is enough."""
     points, mass, child, box = tree.points, tree.mass, tree.child, tree.box
     x, y, z = points[i, 0], points[i, 1], points[i, 2]
     for root in nodes:
@@ -152,7 +152,7 @@ def _mass_around(tree, i, nodes, split, square, within, enough):  # type: ignore
 
 @njit
 def _leader(leader, i):  # type: ignore[no-untyped-def]
-    """First point of the group of i, as far as it is known; shortens the way there."""
+    """First point of the group of i so far; shortens the path to it."""
     while leader[i] != i:
         leader[i] = leader[leader[i]]
         i = leader[i]
@@ -174,7 +174,7 @@ def _join(leader, i, j):  # type: ignore[no-untyped-def]
 
 @njit
 def _clumps(tree, square, leader):  # type: ignore[no-untyped-def]
-    """Nodes whose points are all closer than the chord; their points are linked."""
+    """Mask of nodes whose points are all closer than the chord; links the points of each."""
     clump = np.zeros(len(tree.first), np.bool_)
     stack = [0]
     while stack:
@@ -190,7 +190,7 @@ def _clumps(tree, square, leader):  # type: ignore[no-untyped-def]
 
 @njit
 def _link(tree, square, clump, leader, search):  # type: ignore[no-untyped-def]
-    """Join points and clumps that are closer than the chord; first pairs that need no search."""
+    """Join points and clumps that are closer than the chord; search pairs of clumps if `search`."""
     first, last, child, box = tree.first, tree.last, tree.child, tree.box
     stack = [(0, 0)]
     while stack:
@@ -207,7 +207,7 @@ def _link(tree, square, clump, leader, search):  # type: ignore[no-untyped-def]
         if not (split_a or split_b):
             if search:
                 continue
-            # A clump is split only where it meets a leaf that is none.
+            # A clump is split only where it meets a leaf that is no clump.
             split_a, split_b = child[a] != 0, child[b] != 0
         if a == b and split_a:
             stack.append((child[a], child[a] + 1))
@@ -253,7 +253,7 @@ def _touch(tree, a, b, square):  # type: ignore[no-untyped-def]
 
 @njit
 def numbered(leader):  # type: ignore[no-untyped-def]
-    """Numbers 0, 1, ... for labels below n, in the order in which they come."""
+    """Numbers 0, 1, ... for labels below n, in the order of their first occurrence."""
     number, group = np.full(len(leader), -1), np.empty_like(leader)
     count = 0
     for i in range(len(leader)):

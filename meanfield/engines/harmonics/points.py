@@ -2,9 +2,9 @@
 
     m_lm = sum_j w_j conj(Y_lm(x_j)),     g(x) = sum_l g_l0 Y_l0(x) + 2 Re sum_{m>0} g_lm Y_lm(x)
 
-Two methods, each right for any number of points; which one is used is a matter of time only:
-`solid` costs n L^2 with next to nothing to set up, `transforms` n plus plans and grids. Results
-are the same to the bit whatever the number of threads.
+Two methods serve any number of points, and the faster one is used. `solid` costs n L^2 with almost
+no setup, `transforms` n plus plans and grids. Results are equal to the bit for any number of
+threads.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from meanfield.engines.harmonics.coefficients import degree_of
 
 
 def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> ComplexArray:
-    """Moments of weighted tokens, within 1e-13 for masses that sum to 1.
+    """Moments of weighted tokens, within 1e-13 for masses with sum 1.
 
         m_lm = sum_j w_j conj(Y_lm(x_j)),    0 <= m <= l <= max_degree
 
-    points (n, 3): of lengths 1e-100 to 1e100, else all is NaN; weights (n,): None means 1/n each.
+    points (n, 3): vectors of lengths 1e-100 to 1e100; with any other all moments are NaN. weights
+    (n,): masses; None means 1/n each.
     """
     vectors = checked_vectors(points)
     degree = operator.index(max_degree)
@@ -36,7 +37,7 @@ def moments(points: FloatArray, weights: FloatArray | None, max_degree: int) -> 
 
 
 def evaluate(coefficients: ComplexArray, points: FloatArray) -> FloatArray:
-    """Values of a real field g_lm at points (n, 3), NaN at vectors without a direction."""
+    """Values of a real field g_lm at points (n, 3); NaN at vectors without a direction."""
     vectors = checked_vectors(points)
     field = _coefficients(coefficients)
     method = solid if solid.is_faster(len(vectors), degree_of(field), False) else transforms
@@ -61,7 +62,7 @@ def gradient(
 ) -> FloatArray:
     """Gradient (n, 3) of a real field at points, divided by another field h_lm if given.
 
-    slope: the number c in h_lm = c g_lm, l > 0, where it is known: saves the sum for h.
+    slope: the number c in h_lm = c g_lm, l > 0, if known; it saves the sum for h.
     """
     vectors = checked_vectors(points)
     field = _coefficients(coefficients)
@@ -83,7 +84,7 @@ def checked_vectors(points: FloatArray) -> FloatArray:
 
 
 def checked_masses(weights: FloatArray | None, vectors: FloatArray) -> FloatArray | None:
-    """Masses of vectors, contiguous; ValueError if they are not as many."""
+    """Masses (n,) of vectors (n, 3), contiguous; ValueError for any other shape."""
     if weights is None:
         return None
     masses, count = np.ascontiguousarray(weights, dtype=np.float64), len(vectors)

@@ -1,7 +1,7 @@
 """Compiled cluster rule on a grid of rings: nodes of enough mass, linked by gaps below a chord.
 
-Nodes at distance below a chord of a node are, on each ring, those up to a number of longitudes
-away: sums over them are differences of sums along the ring, and groups are made of runs.
+On each ring the nodes within a chord of a node are a range of longitudes. So sums over them are
+differences of sums along the ring, and groups consist of runs.
 
     |x - y|^2 = (z - z')^2 + (s - s')^2 + 4 s s' sin^2((phi - phi') / 2),    s = sin theta
 """
@@ -18,7 +18,7 @@ from meanfield.engines.harmonics.neighbourhood_kernels import _join, _leader
 
 @njit
 def _reaches(colatitudes, length, square):  # type: ignore[no-untyped-def]
-    """Longitudes (n, n) up to which nodes of two rings are within a squared chord; -1: none."""
+    """Longitudes (n, n) by which nodes of two rings within a squared chord may differ; -1: none."""
     n, s, z = len(colatitudes), np.sin(colatitudes), np.cos(colatitudes)
     reach = np.full((n, n), -1)
     for i in range(n):
@@ -58,7 +58,7 @@ def _dense(mass, reach, threshold):  # type: ignore[no-untyped-def]
 
 @njit
 def _runs(inside):  # type: ignore[no-untyped-def]
-    """Ring, first node and length of each run of nodes; where those of each ring begin."""
+    """First node and length of each run of nodes, and index of the first run of each ring."""
     n, length = inside.shape
     runs = np.empty((inside.size // 2 + n, 2), np.int64)
     begin = np.zeros(n + 1, np.int64)
@@ -83,7 +83,7 @@ def _runs(inside):  # type: ignore[no-untyped-def]
 def groups(colatitudes, mass, square, threshold):  # type: ignore[no-untyped-def]
     """Mass and sum of mass_j x_j (count, 4) of each group of dense nodes of rings.
 
-    colatitudes (n,); mass (n, length). Neighbours on a ring are nearer than the squared chord.
+    colatitudes (n,); mass (n, length). The squared chord must exceed that of neighbours on a ring.
     Groups come in the order of their first nodes.
     """
     n, length = mass.shape

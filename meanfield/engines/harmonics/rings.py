@@ -1,11 +1,11 @@
-"""Gauss-Legendre rings: where fields on the sphere have values, and ducc0's transforms there.
+"""Gauss-Legendre rings on the sphere, and ducc0's transforms on them.
 
-n rings at the nodes of Gauss's rule integrate polynomials of degree 2n - 1 exactly; rings of
-more than p equispaced points integrate degree p. Synthesis gives values and gradients; its
-adjoint with the quadrature weights is analysis.
+n rings at the nodes of Gauss's rule integrate polynomials of degree 2n - 1 exactly; rings of more
+than p equispaced points integrate degree p. Synthesis gives values and gradients; its adjoint with
+quadrature weights is analysis.
 
-One call of ducc0 transforms a batch. Threads share the rings, so results here are the same to
-the bit for any number of threads. Transforms at scattered points lack this property.
+One call of ducc0 transforms a batch. Threads divide the rings, so results are equal to the bit for
+any number of threads. Transforms at scattered points lack this property.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from meanfield.engines.harmonics.coefficients import degree_of
 from meanfield.engines.harmonics.margin import SCALE, arguments, with_margin, without_margin
 from meanfield.engines.threads import threads
 
-# On fewer points transforms take less time than it takes to wake another thread.
+# On fewer points a transform takes less time than the start of another thread.
 _LEAST_THREADED_SIZE = 16_000
 
 
 @dataclass(frozen=True)
 class Rings:
-    """Rings whose quadrature is exact for polynomials up to one degree."""
+    """Rings whose quadrature is exact up to degree `exact_degree`."""
 
     exact_degree: int
 
@@ -164,5 +164,5 @@ class Rings:
 
 @lru_cache(maxsize=32)
 def rings(exact_degree: int) -> Rings:
-    """Rings of an exactness, kept once made: their nodes take longer than a small transform."""
+    """Rings of an exactness, cached, because their nodes take longer than a small transform."""
     return Rings(exact_degree)

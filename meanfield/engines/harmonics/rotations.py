@@ -1,4 +1,4 @@
-"""Coefficients of a field on the sphere that is turned, and of one multiplied by coordinates."""
+"""Coefficients of a field on the sphere after a rotation, and times the coordinates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from meanfield.engines.harmonics.coefficients import degree_of, degrees_orders
 
 
 def rotate(coefficients: ComplexArray, matrix: FloatArray) -> ComplexArray:
-    """Coefficients of x -> g(R^T x), the field g turned by a rotation R; leading axes are kept."""
+    """Coefficients of x -> g(R^T x), the field g turned by a rotation R."""
     if np.array_equal(matrix, np.eye(3)):
         return coefficients
     rotated: ComplexArray = ducc0.sht.rotate_alm(
@@ -25,7 +25,7 @@ def rotate(coefficients: ComplexArray, matrix: FloatArray) -> ComplexArray:
 def _angles(matrix: FloatArray) -> tuple[float, float, float]:
     """Angles (a, b, c) of R = R_z(c) R_y(b) R_z(a)."""
     c = math.atan2(matrix[1, 2], matrix[0, 2])
-    # What is left once c is chosen: near b = 0 only a + c is determined, and stays accurate.
+    # b and a follow from c: near b = 0 only a + c is determined, and stays accurate.
     cosine, sine = math.cos(c), math.sin(c)
     b = math.atan2(cosine * matrix[0, 2] + sine * matrix[1, 2], matrix[2, 2])
     a = math.atan2(
@@ -35,15 +35,15 @@ def _angles(matrix: FloatArray) -> tuple[float, float, float]:
 
 
 def times_coordinates(coefficients: ComplexArray) -> ComplexArray:
-    """Coefficients (3, ...) of x g, y g and z g, to one degree less than g has.
+    """Coefficients (3, ...) of x g, y g and z g, up to one degree less than g.
 
         z Y_lm = A_{l+1,m} Y_{l+1,m} + A_lm Y_{l-1,m},    A_lm^2 = (l^2 - m^2) / (4 l^2 - 1)
 
-    and the like for x +- iy. Also takes moments of a measure mu to moments of x mu, y mu and z mu.
+    and similarly for x +- iy. It also maps moments of a measure mu to moments of x mu, y mu, z mu.
     """
     factors, positions = _neighbours(degree_of(coefficients))
     near = factors * coefficients.take(positions)  # (6, count)
-    # One order higher comes back by one lower: (x - iy) g and (x + iy) g.
+    # Terms from one order higher and lower: (x - iy) g and (x + iy) g.
     down, up = near[0] + near[1], near[2] + near[3]
     orders = degree_of(coefficients)
     up[:orders] = down[:orders].conj()

@@ -1,6 +1,6 @@
-"""Arrays that are written again and again, one set for each thread.
+"""Work arrays that are used again, one set for each thread.
 
-Fresh memory costs time at its first touch: up to a third of the transforms that fill it.
+The first use of fresh memory takes up to a third of the time of the transforms that fill it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from meanfield.arrays import FloatArray
 
 
 class Scratch(threading.local):
-    """Named arrays of which each thread has its own, in memory that `make(size)` gives."""
+    """Named arrays, separate for each thread, in memory from `make(size)`."""
 
     def __init__(self, make: Callable[[int], FloatArray] = np.empty) -> None:
         self._make = make
         self._buffers: dict[str, FloatArray] = {}
 
     def array(self, name: str, shape: tuple[int, ...]) -> FloatArray:
-        """Contiguous array, with whatever it holds, in the memory last given to the name."""
+        """Contiguous array of arbitrary content, in memory that calls with this name share."""
         size = math.prod(shape)
         buffer = self._buffers.get(name)
         if buffer is None or buffer.size < size:

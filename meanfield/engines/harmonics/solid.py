@@ -2,7 +2,7 @@
 
     Y_lm = s_lm R_{l-m}^(m)(z) (x + iy)^m,    R_n^(m)(1) = 1
 
-Polynomials of unit vectors: no angles, no poles, and nothing to set up for a call.
+These are polynomials of unit vectors: they need no angles and no setup, and poles are regular.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ _scratch = Scratch(lambda size: empty_rows(-(-size // ROW)))
 _NONE = np.empty(0)
 _NO_FIELD = np.empty(0, dtype=np.complex128)
 _NO_VECTORS = np.empty((0, 3))
-# Up to a degree, faster than transforms up to so many tokens: moments or values, and gradients
-# (tests/benchmarks/sphere_methods.py). Above the last degree sums over pairs are as fast.
+# Largest degree; largest numbers of tokens up to which this method is faster than transforms for
+# moments or values, and for gradients (tests/benchmarks/sphere_methods.py). Above the last degree
+# sums over pairs are as fast.
 _CROSSOVERS = (
     (25, math.inf, math.inf),
     (32, 100_000, 3_500),
@@ -39,7 +40,7 @@ _CROSSOVERS = (
     (48, 2_500, 2_000),
     (64, 1_500, 1_000),
 )
-# A chunk must outweigh handing it to a thread: about 0.2 ms.
+# Products that take a thread about 0.2 ms, longer than its start.
 _CHUNK_PRODUCTS = 1 << 19
 
 
@@ -91,11 +92,11 @@ def _resized(coefficients: ComplexArray, degree: int) -> ComplexArray:
 
 
 def sums_of(points: FloatArray, weights: FloatArray | None, max_degree: int) -> FloatArray:
-    """Sums of weighted polynomials of tokens, which the next call may overwrite."""
+    """Sums of weighted polynomials of tokens, in memory that the next call may overwrite."""
     steps, count = tables(max_degree).steps, len(tables(max_degree).poles)
     bounds = _bounds(len(points), max_degree)
     masses, mass = _NONE if weights is None else weights, 1.0 / len(points)
-    # Sums of several chunks are there at once, and come from other threads.
+    # Sums of several chunks exist at the same time, on other threads.
     several, whole = len(bounds) > 2, (count * SUMS,)
 
     def of_chunk(i: int) -> FloatArray:
@@ -119,7 +120,7 @@ def _terms(max_degree: int, first: ComplexArray, second: ComplexArray) -> _Terms
 
 
 def empty_terms(count: int, first: bool, second: bool) -> _Terms:
-    """Arrays for the terms of one or two fields, which the next call may overwrite."""
+    """Arrays for the terms of one or two fields, in memory that the next call may overwrite."""
     return (
         _scratch.array("first", (FIRST * count * first,)),
         _scratch.array("second", (SECOND * count * second,)),
@@ -135,7 +136,7 @@ def write_fields(
     vectors: FloatArray,
     other: FloatArray,
 ) -> None:
-    """Write into `value` and `vectors` of the first field, and `other`, where not empty."""
+    """Write values and gradients of the first field, and values of the other, where not empty."""
     steps, (first, second) = tables(max_degree).steps, terms
     bounds = _bounds(len(points), max_degree)
 
@@ -164,7 +165,7 @@ def _work() -> FloatArray:
 
 
 def _bounds(size: int, max_degree: int) -> list[int]:
-    """Where chunks begin and end: as many as the points pay for, whatever the threads."""
+    """Bounds of chunks; their number depends on the work, not on the threads."""
     products = size * (max_degree + 1) * (max_degree + 2) // 2
     chunks = min(MOST_CHUNKS, max(1, products // _CHUNK_PRODUCTS))
     return chunk_bounds(size, chunks)

@@ -33,7 +33,7 @@ from meanfield.engines.harmonics.solid_rows import (
 
 @njit(error_model="numpy")
 def _directions(points, begin, size, work):  # type: ignore[no-untyped-def]
-    """Write directions of a block of points; the rest of the block is the north pole."""
+    """Write the directions of a block of points, padded by the north pole."""
     wide_vectors()
     x, y, z, below, sign = work[X], work[Y], work[Z], work[BELOW], work[SIGN]
     for i in range(BLOCK):
@@ -43,7 +43,7 @@ def _directions(points, begin, size, work):  # type: ignore[no-untyped-def]
         z[i] = points[begin + i, 2] if inside else 1.0
     for i in range(BLOCK):
         square = fma(x[i], x[i], fma(y[i], y[i], z[i] * z[i]))
-        # Written so that zero, infinity and what is no number have no direction.
+        # False for zero, infinity and NaN.
         valid = (square >= SHORTEST_SQUARE) & (square <= LONGEST_SQUARE)
         scale = 1.0 / math.sqrt(square) if valid else math.nan
         x[i] *= scale
@@ -56,7 +56,7 @@ def _directions(points, begin, size, work):  # type: ignore[no-untyped-def]
 
 @njit(error_model="numpy")
 def add_sums(points, weights, mass, max_degree, steps, work, sums):  # type: ignore[no-untyped-def]
-    """Add up R_n (x + iy)^m of tokens; without weights (0,) each has the same mass."""
+    """Write sums of R_n (x + iy)^m over tokens; weights (0,) means `mass` each."""
     sums[:] = 0.0
     for begin in range(0, len(points), BLOCK):
         size = min(BLOCK, len(points) - begin)
@@ -65,7 +65,7 @@ def add_sums(points, weights, mass, max_degree, steps, work, sums):  # type: ign
             weight = mass
             if len(weights) > 0 and i < size:
                 weight = weights[begin + i]
-            # A token without direction has no moments, not even a mass.
+            # A token without a direction gives NaN, even to the mass.
             work[C, i] = weight + 0.0 * work[Z, i] if i < size else 0.0
             work[S, i] = 0.0
         start = 0
@@ -91,9 +91,9 @@ def fields(  # type: ignore[no-untyped-def]
     vectors,
     other,
 ):
-    """Write a field, its tangent gradient, and another field; what is empty is not wanted.
+    """Write a field g, its tangent gradient, and another field, except into empty arrays.
 
-    Without room for the other the gradient is divided by it, or by line[0] + line[1] g.
+    If `other` is empty, the gradient is divided by the other field, or by line[0] + line[1] g.
     """
     for begin in range(0, len(points), BLOCK):
         size = min(BLOCK, len(points) - begin)
@@ -133,7 +133,7 @@ def fields(  # type: ignore[no-untyped-def]
 
 @njit(error_model="numpy")
 def _project(work):  # type: ignore[no-untyped-def]
-    """Leave of the derivatives along the axes what is tangent."""
+    """Project the derivatives along the axes to the tangent plane."""
     wide_vectors()
     xs, ys, zs = work[X], work[Y], work[Z]
     along_x, along_y, along_z = work[ALONG_X], work[ALONG_Y], work[ALONG_Z]
@@ -146,7 +146,7 @@ def _project(work):  # type: ignore[no-untyped-def]
         b = fma(-y, normal, b)
         # c - z (level + z c), without the cancellation at the poles, where c is largest.
         c = fma(fma(x, x, y * y), c, -z * level)
-        # The normal part may exceed what is tangential, and its rounding with it: once more.
+        # Once more: the rounding of the normal part may exceed the tangential part.
         normal = fma(x, a, fma(y, b, z * c))
         along_x[i] = fma(-x, normal, a)
         along_y[i] = fma(-y, normal, b)

@@ -1,13 +1,13 @@
 """Solid harmonics of eight tokens at once: the innermost loops over degrees.
 
-With t = 1 - |z| and R_n, the Gegenbauer polynomial of order m that is 1 at the pole, at |z|:
+Let t = 1 - |z|, and R_n the Gegenbauer polynomial of order m with value 1 at the pole, at |z|:
 
     e_n = e_{n-1} - gamma_n t R_n,    R_{n+1} = R_n + kappa_n e_n,    R_0 = 1, e_{-1} = 0.
 
-These are differences. R_{n+1} from R_n and R_{n-1} would lose l^2 units in the last place
-near the poles. R_n(z) = sign(z)^n R_n(|z|), hence degrees go in pairs, an even n and an odd one.
-The polynomials of one order serve four orders (`ORDERS`), the second of them its own. Three
-operations a degree, order and token become less than one. `solid_tables` converts coefficients.
+Without the differences e_n, R_{n+1} from R_n and R_{n-1} would lose l^2 units in the last place
+near the poles. R_n(z) = sign(z)^n R_n(|z|), so degrees come in pairs, an even n and an odd one. The
+polynomials of the second of four orders (`ORDERS`) serve all four. Less than one operation for a
+degree, order and token replaces three. `solid_tables` converts coefficients.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from numba.core import types
 from meanfield.engines import rows
 from meanfield.engines.compiled import intrinsic
 
-# Lines of `work`, tokens in columns: direction, 1 - |z| and sign of z; (x + iy)^m and the power
-# before; sums of a field, of its derivatives along the axes, and of another field.
+# Lines of `work`, with tokens in columns: direction, 1 - |z| and sign of z; (x + iy)^m and
+# (x + iy)^(m-1); sums of a field, of its derivatives along the axes, and of another field.
 X, Y, Z, BELOW, SIGN, C, S, BEFORE_C, BEFORE_S, VALUE, ALONG_X, ALONG_Y, ALONG_Z, OTHER = range(14)
 LINES = 14
 # Tokens of a block: all of its lines stay in the first-level cache.
 BLOCK = 128
 # Orders that share polynomials: more would lose digits.
 ORDERS = 4
-# Rows that go through the degrees together: as many as registers hold.
+# Rows of tokens that go through the degrees together, as many as fit into registers.
 _MOMENT_ROWS = 2
 MOMENT_TOKENS, FIELD_TOKENS = rows.ROW * _MOMENT_ROWS, rows.ROW
-# Numbers of a degree n. Steps: gamma and kappa. Sums: two rows, real and imaginary, an order.
-# Terms: of the field and its derivative, or of the field alone, real and imaginary, an order.
+# Numbers for a degree n. Steps: gamma and kappa. Sums: a real and an imaginary row for each order.
+# Terms: real and imaginary part for each order, of a field and its derivative, or of a field alone.
 STEP, SUMS, FIRST, SECOND = 2, 2 * ORDERS * rows.ROW, 4 * ORDERS, 2 * ORDERS
 
 
 class _Emitter:
-    """Arguments and rows from which one intrinsic emits code."""
+    """Writes code for one intrinsic, from its arguments and rows."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
         self.builder = builder
@@ -84,7 +84,7 @@ class _Emitter:
 
 
 def _polynomials(steps: Any, start: int, pairs: int, work: Any, chosen: slice) -> Iterator[Any]:
-    """Place n and R_n(z) of the tokens in these columns, degree by degree, for Python."""
+    """Yield place and values R_n(z) of tokens in some columns, degree by degree, in NumPy."""
     below, sign = work[BELOW, chosen], work[SIGN, chosen]
     r, e = np.ones_like(below), np.zeros_like(below)
     for n in range(2 * pairs):
@@ -95,7 +95,7 @@ def _polynomials(steps: Any, start: int, pairs: int, work: Any, chosen: slice) -
 
 
 def _powers(work: Any, chosen: slice) -> Any:
-    """Move x + iy on by four powers; (x + iy)^m to that of m + 4, and those before."""
+    """Powers of x + iy for four orders from m on, and one order lower; moves `work` to m + 4."""
     step = work[X, chosen] + 1j * work[Y, chosen]
     first = (work[C, chosen] + 1j * work[S, chosen]) * step ** np.arange(ORDERS + 1)[:, None]
     before = np.concatenate([[work[BEFORE_C, chosen] + 1j * work[BEFORE_S, chosen]], first[:-2]])
@@ -118,7 +118,7 @@ def _added(sums: Any, steps: Any, start: int, pairs: int, work: Any, i: int) -> 
 def add_orders(
     typing_context: Any, sums: Any, steps: Any, start: Any, pairs: Any, work: Any, i: Any
 ) -> Any:
-    """Add R_n (x + iy)^m of the tokens from column i on to the sums of four orders; then m + 4."""
+    """Add R_n (x + iy)^m of tokens from column i on to sums of four orders; move to m + 4."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         emit = _Emitter(context, builder, signature, args)
@@ -161,7 +161,7 @@ def add_orders(
 
 
 def _adder(first_field: bool, second_field: bool) -> Any:
-    """Make (steps, first, second, start, pairs, m, work, i): add four orders of the fields."""
+    """Intrinsic (steps, first, second, start, pairs, m, work, i) to add four orders of fields."""
 
     def add(
         typing_context: Any,
@@ -177,7 +177,7 @@ def _adder(first_field: bool, second_field: bool) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             emit = _Emitter(context, builder, signature, args)
             fma, neg, mul = emit.fma, emit.neg, emit.mul
-            # Array and place of the numbers of a degree.
+            # Array, stride and offset of each number of a degree.
             terms = [(1, FIRST, k) for k in range(FIRST)] if first_field else []
             terms += [(2, SECOND, k) for k in range(SECOND)] if second_field else []
 
@@ -210,7 +210,7 @@ def _adder(first_field: bool, second_field: bool) -> Any:
             totals = {name: line(name) for name in [*names, *([OTHER] if second_field else [])]}
 
             def add_product(name: int, real: Any, imaginary: Any, factor: tuple[Any, Any]) -> None:
-                """Add Re (real + i imaginary) factor."""
+                """Add Re((real + i imaginary) factor)."""
                 totals[name] = fma(real, factor[0], totals[name])
                 totals[name] = fma(neg(imaginary), factor[1], totals[name])
 

@@ -1,11 +1,11 @@
-"""Between harmonics and the polynomials that four orders share: kernels of `solid`.
+"""Conversion between harmonics and the polynomials that four orders share, for `solid`.
 
     C_n^(p+1) = sum_{j = n, n-2, ...} (j + p) / p C_j^(p),    d/dz C_n^(p) = 2 p C_{n-1}^(p+1),
     C_n^(p) = p / (n + p) (C_n^(p+1) - C_{n-2}^(p+1)),
 
-Gegenbauer polynomials of p = m + 1/2. R_n = C_n^(p) / C_n^(p)(1), C_n^(p)(1) = binomial(n + 2m, n),
-of the second of four orders: the first takes a difference, the last two running sums. Each of
-these multiplies rounding, a difference at the poles and a sum elsewhere.
+with Gegenbauer polynomials C_n^(p), p = m + 1/2, and C_n^(p)(1) = binomial(n + 2m, n). The second
+of four orders has R_n = C_n^(p) / C_n^(p)(1), the first takes a difference of them, and the last
+two take running sums. A difference multiplies rounding at the poles, a sum elsewhere.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from meanfield.engines.rows import ROW
 class Tables:
     """Tables that depend on the degree alone."""
 
-    steps: FloatArray  # gamma_n, kappa_n of every group of orders, filled up to pairs of degrees
+    steps: FloatArray  # gamma_n, kappa_n of every group of orders, padded to pairs of degrees
     poles: FloatArray  # C_n^(p)(1) for the same n
     scales: FloatArray  # Y_lm = scale C_{l-m}^(m + 1/2)(z) (x + iy)^m, packed as coefficients are
 
 
 @lru_cache(maxsize=16)
 def tables(max_degree: int) -> Tables:
-    """Tables of a largest degree."""
+    """Tables for a largest degree."""
     steps, poles, scales = [], [], []
     for first in range(0, max_degree + 1, ORDERS):
         m = first + 1
@@ -54,7 +54,7 @@ def tables(max_degree: int) -> Tables:
 
 @njit
 def moments_of_sums(max_degree, poles, scales, sums):  # type: ignore[no-untyped-def]
-    """Moments of the sums of R_n (x + iy)^m."""
+    """Moments from the sums of R_n (x + iy)^m."""
     result = np.empty(len(scales), np.complex128)
     start = 0
     at = 0
@@ -86,7 +86,7 @@ def moments_of_sums(max_degree, poles, scales, sums):  # type: ignore[no-untyped
 def set_terms_of_sums(  # type: ignore[no-untyped-def]
     max_degree, poles, scales, sums, multipliers, divisors, first_terms, second_terms
 ):
-    """Set the terms of fields with the moments of sums times multipliers; return the mass."""
+    """Set the terms of fields from sums: their moments times multipliers; return the mass."""
     first = moments_of_sums(max_degree, poles, scales, sums)
     mass = first[0].real
     second = first[:0]
@@ -117,7 +117,7 @@ def _total(sums, i):  # type: ignore[no-untyped-def]
 def set_terms(  # type: ignore[no-untyped-def]
     max_degree, poles, scales, first, second, first_terms, second_terms
 ):
-    """Set the terms of one or two fields (none: an empty array) from their coefficients."""
+    """Set the terms of one or two fields from their coefficients; empty arrays mean no field."""
     first_terms[:] = 0.0
     second_terms[:] = 0.0
     polynomial = np.empty(max_degree + 1, np.complex128)
@@ -161,7 +161,7 @@ def set_terms(  # type: ignore[no-untyped-def]
 
 @njit
 def _convert(polynomial, count, m, k):  # type: ignore[no-untyped-def]
-    """Coefficients of polynomials of order m in the polynomials of order m - k, k >= -1."""
+    """Convert coefficients of polynomials of order m to order m - k, k >= -1, in place."""
     if k < 0:
         for n in range(count):
             polynomial[n] *= (2 * m + 1) / (2 * (n + m) + 1)

@@ -1,7 +1,4 @@
-"""Tokens on the sphere in their own field, by solid harmonics.
-
-Sums become terms without being moments and coefficients in between.
-"""
+"""Tokens on the sphere in their own field, by solid harmonics."""
 
 from __future__ import annotations
 
@@ -22,9 +19,9 @@ def own_velocity(
     attention_multipliers: FloatArray | None = None,
     slope: float | None = None,
 ) -> FloatArray | None:
-    """Gradient (n, 3), at tokens, of the field that they make, divided by another if asked.
+    """Velocity grad g / h, (n, 3), of tokens in their own field; h = 1 without a_l.
 
-        g_lm = w_l m_lm,    h_lm = a_l m_lm,    grad g / h,    m_lm moments of the tokens
+        g_lm = w_l m_lm,    h_lm = a_l m_lm,    m_lm moments of the tokens
 
     None where `moments` and `gradient` are as fast. slope: c in a_l = c w_l, l > 0, if known.
     """

@@ -1,8 +1,8 @@
 """Sums and fields at scattered points by ducc0's transforms at general points.
 
-With more than one thread ducc0 does not give the same bits twice. So points are cut into chunks,
-one call on one thread each, and moments are added in the order of the chunks. Results are the
-same to the bit for any number of threads. Each call makes a plan and fine grids.
+With more than one thread ducc0's results do not repeat to the bit. So points are cut into chunks,
+one call on one thread each, and moments are added in the order of the chunks. Results are equal to
+the bit for any number of threads. Each call makes a plan and fine grids.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from meanfield.engines.harmonics.margin import SCALE, arguments, with_margin, wi
 from meanfield.engines.harmonics.scratch import Scratch
 from meanfield.engines.threads import chunk_bounds, map_chunks
 
-# The finest that ducc0 accepts; 1e-13 would save a tenth of the time.
+# The least that ducc0 accepts; 1e-13 would save a tenth of the time.
 EPSILON = 1e-14
-# Each chunk makes (moments: collapses) its own fine grid, at a cost that grows with the degree.
+# Each chunk makes its own fine grid, at a cost that grows with the degree.
 _LEAST_CHUNK = 16_384
 _LEAST_CHUNK_PER_COEFFICIENT = 16
 _ENOUGH_CHUNKS = 8
@@ -85,7 +85,7 @@ def gradient(
     coefficients: ComplexArray, points: FloatArray, divisor: ComplexArray | None
 ) -> FloatArray:
     """Gradient of a real field, divided by another if given; see `points.gradient`."""
-    # ducc0 knows no gradients of degree 0.
+    # ducc0 has no gradients of degree 0.
     degree = max(degree_of(coefficients), 1)
     alm = SCALE * (resize(coefficients, 1) if degree_of(coefficients) == 0 else coefficients)
     under = None if divisor is None else _scalar(divisor)
@@ -122,7 +122,7 @@ def _angles(vectors: FloatArray) -> tuple[FloatArray, bool]:
 
 
 def _locations(vectors: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_] | None]:
-    """Angles that ducc0 accepts, and where they stand for vectors that have none."""
+    """Angles that ducc0 accepts, and a mask of vectors without a direction or None."""
     locations, valid = _angles(vectors)
     if valid:
         return locations, None
@@ -139,7 +139,7 @@ def _values(degree: int, alm: ComplexArray, locations: FloatArray, out: FloatArr
 
 
 def _chunk_bounds(count: int, degree: int) -> list[int]:
-    """Where chunks begin and end: as many as the points pay for, whatever the threads."""
+    """Bounds of chunks; their number depends on the work, not on the threads."""
     dear = _LEAST_CHUNK_PER_COEFFICIENT * count_of(degree)
     few = min(count // max(_LEAST_CHUNK, dear), _ENOUGH_CHUNKS)
     chunks = max(few, -(-count // max(_LARGEST_CHUNK, dear)))
