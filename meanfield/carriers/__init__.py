@@ -174,7 +174,7 @@ REPRESENTATIONS: dict[str, Family] = {
 
 
 def represent(problem: Problem, options: Options) -> Representation:
-    """Representation in which a problem starts; see `carriers` for "auto"."""
+    """First representation of a problem; see `carriers` for "auto"."""
     whole, measure = problem, problem.initial_measure()
     name = carriers(whole, options)[0]
     if name not in REPRESENTATIONS:

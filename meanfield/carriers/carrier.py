@@ -28,7 +28,7 @@ class Representation(ABC):
     state: State
     tolerance: float
     carries: ClassVar[frozenset[str]] = frozenset()
-    """Names among `step_limits.FEATURES`: what a problem may have beside attention."""
+    """Names among `step_limits.FEATURES` that a problem may have beside attention."""
 
     @abstractmethod
     def rhs(self, time: float, state: State) -> State:

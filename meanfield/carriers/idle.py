@@ -17,7 +17,7 @@ _STILL = 1e-12
 _LEAST_GRID_DEGREE = 16
 
 _WORDS = {"density": "a density", "labelled": "labelled densities"}
-# Option -> what uses it, and a representation that does.
+# Option -> its users, and a representation among them.
 _USERS = {
     "max_degree": ("a density", "density"),
     "max_nodes": ("characteristics", "characteristics"),

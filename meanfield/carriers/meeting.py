@@ -54,7 +54,6 @@ class Groups:
 
     @property
     def count(self) -> int:
-        """Number of groups."""
         return len(self.size)
 
 

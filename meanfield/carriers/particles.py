@@ -55,7 +55,7 @@ class ParticleRepresentation(Representation):
     state: FloatArray
     weights: FloatArray | None = None  # (n,): None means equal
     degree: int | None = None  # degree of the moments that move the tokens; None means the kernel's
-    step: float | None = None  # time step of noisy tokens, who need one
+    step: float | None = None  # time step, necessary with noise
     seed: int = 0  # seed of the noise
     tolerance: float = DEFAULT_TOLERANCE  # largest relative error of velocities by rounding of Z
     frequencies: FloatArray | None = None  # (n,): natural frequencies of the tokens; None means 0
@@ -82,7 +82,7 @@ class ParticleRepresentation(Representation):
     def rhs(self, time: float, state: State) -> State:
         """Velocity of every token.
 
-        On the sphere d x/dt = |x| v(x / |x|): directions follow v whatever a step does to lengths.
+        On the sphere d x/dt = |x| v(x / |x|): directions follow v even if a step changes lengths.
         """
         space = self.problem.manifold
         points, lengths = space.retract(space.unflattened(state))

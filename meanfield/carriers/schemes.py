@@ -60,7 +60,7 @@ def explicit_by_largest(carrier: Any, start: Start, tolerance: float, watched: W
 
 
 def order_five(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Stepper:
-    """Runge-Kutta steps of order five, for statistics of tokens that ask for few digits."""
+    """Runge-Kutta steps of order five, for statistics of tokens with few digits."""
     return rk45(watched(carrier.rhs), start, tolerance)
 
 
@@ -99,7 +99,7 @@ def noisy(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Ste
 
 
 def layered(carrier: Any, start: Start, tolerance: float, watched: Watched) -> Stepper:
-    """Discrete layers: a step is one `layer` of the carrier, whatever the tolerance."""
+    """Discrete layers: a step is one `layer` of the carrier, for any tolerance."""
     return LayerStepper(watched(carrier.layer), start)
 
 

@@ -187,7 +187,7 @@ def check_step(problem: Problem, step: float | None) -> None:
 
 
 FEATURES = frozenset({"layers", "labels", "diffusion", "time"})
-"""What a problem may have beside attention; "time": parameters or terms that depend on it."""
+"""Features of a problem beside attention; "time": parameters or terms that depend on it."""
 
 
 def check_carries(

@@ -19,7 +19,7 @@ ROUNDING = 2e-14
 
 # The search takes no more points, and tries no more choices of images.
 _MOST_POINTS, _MOST_BRANCHES = 400, 20_000
-# At most so many mirrors of a pattern of many folds are tried.
+# Most mirrors of a pattern that are tried.
 _MOST_MIRRORS = 64
 _FOLDS_OF_UNIFORM = range(12, 1, -1)
 # Degrees that exclude most maps, tested first.

@@ -78,7 +78,7 @@ def attention_output(
     masking, arXiv:2411.04990, (CSA). Press, Smith, Lewis, Train short, test long,
     arXiv:2108.12409 (ALiBi).
 
-    Two orthogonal tokens, of which the first attends to itself only:
+    The first of two orthogonal tokens attends to itself only:
 
     >>> x = np.eye(2)
     >>> head = HeadMatrices(score=np.log(3.0) * np.eye(2), value=np.eye(2))
@@ -122,11 +122,8 @@ def attention_matrices(
 ) -> FloatArray:
     """Attention matrices P of one system, masses included: A = sum_h P_h x V_h^T.
 
-    Parameters and errors as for `attention_output`. Rows under softmax sum to 1 without a sink.
-
-    x (n, d): tokens.
-
-    Returns (n_heads, n, n).
+    Parameters and errors as for `attention_output`; returns (n_heads, n, n) for tokens x (n, d).
+    Rows under softmax sum to 1 without a sink.
 
     >>> x = np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> head = HeadMatrices(score=np.log(3.0) * np.eye(2), value=np.eye(2))
@@ -177,11 +174,7 @@ def replicas_at_once(n: int, d: int) -> int:
 
 
 def row_entropies(matrices: FloatArray) -> FloatArray:
-    """Entropies -sum_j P_ij log P_ij of the rows of attention matrices, in nats.
-
-    matrices (..., n): rows that sum to 1.
-
-    Returns (...).
+    """Entropies -sum_j P_ij log P_ij, in nats, of rows that sum to 1: (...) from (..., n).
 
     >>> row_entropies(np.array([[0.5, 0.5], [1.0, 0.0]])).round(6)
     array([0.693147, 0.      ])
@@ -204,11 +197,9 @@ def attention_entropies(
 ) -> FloatArray:
     """Entropies of the rows of `attention_matrices`, divided by their sums; no matrix is stored.
 
-    Parameters and errors as for `attention_matrices`; a sink does not change them. `relative` to
-    the masses they are -sum_j P_ij log(P_ij / m_j), at most 0, and have a limit as points become a
-    density.
-
-    Returns (n_heads, n).
+    Parameters and errors as for `attention_matrices`; returns (n_heads, n), independent of a sink.
+    `relative` to the masses they are -sum_j P_ij log(P_ij / m_j), at most 0, and have a limit as
+    points become a density.
 
     >>> head = HeadMatrices(score=np.zeros((2, 2)), value=np.eye(2))
     >>> attention_entropies(np.eye(2), [head]).round(6)

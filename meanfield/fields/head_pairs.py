@@ -26,7 +26,7 @@ class Tilted(NamedTuple):
 
     log_partition: FloatArray  # (n,): log G
     mean: FloatArray  # (n, d): <y>
-    square: FloatArray | None  # (n, d, d): <y y^T> if asked for
+    square: FloatArray | None  # (n, d, d): <y y^T>, if `squares`
 
 
 def tilted(

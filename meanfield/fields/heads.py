@@ -56,7 +56,6 @@ class HeadsField:
 
     @property
     def partitions(self) -> tuple[ModalArray, ...]:
-        """Coefficients of the partition functions."""
         return tuple(head.partition for head in self.heads if head.partition is not None)
 
     def velocity(self, points: FloatArray) -> FloatArray:
@@ -155,7 +154,6 @@ class HeadsInteraction:
 
     @property
     def normalized(self) -> bool:
-        """True if velocities are divided by Z."""
         return self.normalization != "none"
 
     @property

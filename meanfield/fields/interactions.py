@@ -31,7 +31,7 @@ def fixed_field(problem: Problem) -> FixedField:
 def attended(problem: Problem, degree: int | None = None) -> AttentionInteraction:
     """Mean field of attention alone, as `interaction_of`.
 
-    Where no series is known, built-in kernels are heads, summed over pairs; others on spheres are
+    On spaces without series, built-in kernels are heads, summed over pairs; others on spheres are
     summed by `kernel_output`.
     """
     if problem.attention is not None:

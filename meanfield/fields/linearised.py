@@ -13,7 +13,7 @@ and with the velocity v of f, fixed fields included,
     F''(f)[g, g] / 2 = -div(g v'[g] + f v''[g, g] / 2)
 
 Products are taken at the nodes of a grid. The adjoint is the transpose of the derivative there, so
-both agree to rounding, whatever truncation drops. Perturbations have no degree 0; each is a row.
+both agree to rounding, in spite of truncation. Perturbations have no degree 0; each is a row.
 """
 
 from __future__ import annotations

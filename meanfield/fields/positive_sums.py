@@ -109,7 +109,7 @@ def velocity_and_divergence(
     The field is that of the mean of the measure over a group, if given. So rounding that breaks the
     symmetry of the nodes does not grow.
 
-    Two tokens, of which the lighter is drawn to the heavier one:
+    The lighter of two tokens is drawn to the heavier one:
 
     >>> import numpy as np
     >>> import meanfield as mf

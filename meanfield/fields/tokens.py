@@ -41,7 +41,7 @@ class TokenField:
     interaction: AttentionInteraction  # of attention
     weights: FloatArray | None  # (n,): None means equal
     tolerance: float  # largest relative error of velocities by rounding of Z
-    frequencies: FloatArray | None = None  # (n,): natural frequencies, for terms that ask for them
+    frequencies: FloatArray | None = None  # (n,): natural frequencies, for terms that use them
 
     @cached_property
     def far(self) -> bool:

@@ -1,4 +1,4 @@
-"""Attention with matrices: heads of queries, keys and values, how weights are normalised, masks.
+"""Attention: heads with query, key and value matrices, normalisation of weights, masks.
 
 A token at x scores one at y by beta <Q x, K y> = beta x^T B y, B = Q^T K, and is drawn to V y:
 
@@ -6,11 +6,10 @@ A token at x scores one at y by beta <Q x, K y> = beta x^T B y, B = Q^T K, and i
 
     "none"      (USA)   mu_h = mu, z = e^{s}, s the largest beta |B_h|_2
     "softmax"   (SA)    mu_h = mu, z_h(x) = int e^{beta x^T B_h y} dmu(y) + c e^{s}, c the sink
-    "sinkhorn"          the same with mu_h = w_h mu, w_h such that what every token gives is 1 too
+    "sinkhorn"          the same with mu_h = w_h mu, w_h such that columns of weights sum to 1 too
 
-P_x projects to the tangent space. Matrices act on points, never on measures: B^T x is where
-the measure is asked. One head that multiplies by numbers alone is a `Kernel` with a `Flow`, and so
-are heads with weights a(<x, y>) of their own.
+P_x projects to the tangent space. A single head with scalar matrices is a `Kernel` with a `Flow`,
+and so are heads with weights a(<x, y>) of their own.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from meanfield.terms.matrices import matrix, plain, printed
 from meanfield.terms.rotary import Rotary, Turning
 
 MOST_HEADS = 10_000
-"""Heads of an attention at most: a velocity of a density sums all of them."""
+"""Most heads of an attention: a velocity of a density sums all of them."""
 
 
 @checked
@@ -40,9 +39,8 @@ MOST_HEADS = 10_000
 class Head:
     """Query, key and value matrices of one head.
 
-    A token at x scores one at y by beta x^T B y, B = Q^T K: it asks the measure at beta B^T x, and
-    V acts on the mean that it finds. A number c stands for c times the identity, d numbers for a
-    diagonal, rows for a matrix.
+    A token at x scores one at y by beta x^T B y, B = Q^T K, and V acts on the weighted mean of y.
+    A number c stands for c times the identity, d numbers for a diagonal, rows for a matrix.
 
     Attributes
     ----------
@@ -53,11 +51,10 @@ class Head:
     score : number or array, (d,) or (d, d); optional
         B itself, instead of query and key.
     beta : float or callable, optional
-        This head's inverse temperature; None is that of the attention. All of a head may be
-        functions of scaled time.
+        Inverse temperature of this head; None is that of the attention. Each of these arguments
+        may be a function of scaled time.
     weight : Kernel, optional
-        Weights a(<x, y>) in the place of e^{beta x^T B y}, as `mf.zonal` makes them. V is a number
-        then.
+        Weights a(<x, y>) in the place of e^{beta x^T B y}, see `mf.zonal`; V must be a number.
 
     Raises
     ------
@@ -109,7 +106,7 @@ class Head:
         return self.as_text(printed)
 
     def as_text(self, show: Callable[[Any], str] = repr) -> str:
-        """The call that makes it: all numbers, or matrices as `show` shortens them."""
+        """Constructor call as text; `show` formats numbers and matrices."""
         usual = dict.fromkeys(("query", "key", "value"), 1.0)
         names = ("query", "key", "score", "weight", "value", "beta")
         arguments = {n: getattr(self, n) for n in names if getattr(self, n) != usual.get(n)}
@@ -117,14 +114,14 @@ class Head:
 
 
 class HeadMatrices(NamedTuple):
-    """A head on R^d: its score x^T B y, beta included, and its value, strength included."""
+    """Matrices of a head on R^d: score, beta included, and value, strength included."""
 
     score: FloatArray
     value: FloatArray
 
     @property
     def sharpness(self) -> float:
-        """Largest score |B|_2 of two unit vectors: what beta is to Q = K = 1."""
+        """Largest score |B|_2 of two unit vectors: beta for Q = K = 1."""
         return float(np.linalg.norm(self.score, 2))
 
     @property
@@ -153,21 +150,20 @@ def multiple_of_identity(matrix: FloatArray) -> float | None:
 @checked
 @dataclass(frozen=True, init=False)
 class Attention:
-    """Attention of one or several heads: what stands in a `Problem` in the place of a kernel.
+    """Attention of one or several heads; a `Problem` takes it in the place of a kernel.
 
         v(x) = P_x sum_h V_h int e^{beta x^T B_h y} y mu_h(dy) / z_h(x),    B_h = Q_h^T K_h
 
     P_x projects to the tangent space, mu_h = mu and z_h = e^s without normalisation, s the largest
     beta |B_h|_2. Under softmax z_h(x) = int e^{beta x^T B_h y} dmu(y); Sinkhorn's mu_h = w_h mu
-    makes what every token gives 1 too. See docs/attention.md.
+    makes columns of weights add up to 1 too. See docs/attention.md.
 
     Attributes
     ----------
     heads : sequence of Head
-        Each has weights of its own, normalised on their own.
+        Each has its own weights, normalised separately.
     normalization : str
-        "none" (USA), "softmax" (SA) or "sinkhorn": doubly stochastic, what a token gives is
-        normalised as what it takes is.
+        "none" (USA), "softmax" (SA) or "sinkhorn" (doubly stochastic, in rows and columns).
     beta : float or callable, optional
         Inverse temperature of the heads without their own; or a function of the scaled time of a
         run, as strength and diffusivity may be.
@@ -176,25 +172,24 @@ class Attention:
     diffusivity : float or callable
         In scaled time, not negative. Multiplies the Laplacian.
     mask : str, Bias, Window or array (n, n)
-        Whom token k of an ordered list sees: "none" all, "causal" the tokens j <= k (itself
-        included), "alibi" those with weights that fall with their distance. A `Bias` adds b(s - s')
-        to scores, a `Window` hides what is far, an array has the weights of n tokens or labels.
+        Tokens that token k of an ordered list attends to: "none" all, "causal" j <= k, "alibi"
+        j <= k with weights that fall with distance. A `Bias` adds b(s - s') to scores, a `Window`
+        excludes distant tokens, an array has the weights of n tokens or labels.
     alibi_rate : float, optional
-        Given for "alibi" alone, positive: lambda in weights e^{-lambda (s_k - s_j)}, positions
+        Only for "alibi", positive: lambda in weights e^{-lambda (s_k - s_j)}, positions
         s_k = k / n in (0, 1].
     sink : float
-        Under softmax alone, not negative: c in z_h + c, in units of the largest weight of two
+        Only for softmax, not negative: c in z_h + c, in units of the largest weight of two
         points. A token spends the share c / (z_h + c) of its attention on nothing.
     rotary : Rotary, optional
-        Turns queries and keys with their positions. Heads have query and key then, and no score.
+        Turns queries and keys with their positions; heads then have no score.
 
     Raises
     ------
     ValueError
-        If there is no head, one has no beta, or a mask and doubly stochastic weights meet. If a
-        sink meets another normalization, or heads with a weight of their own. If heads with a
-        weight of their own meet others, a mask or doubly stochastic weights, or several of them
-        softmax.
+        If there is no head, or one has no beta; for doubly stochastic weights with a mask, rotary
+        or weights of heads; for a sink without softmax, or with weights of heads; for weights of
+        some heads only, with a mask, or of several heads with softmax.
 
     Examples
     --------
@@ -203,7 +198,7 @@ class Attention:
     >>> mf.Problem(mf.Circle(), turning)
     Problem(Circle(), Attention([Head(value=((0.0, -1.0), (1.0, 0.0)))], beta=4.0), uniform())
 
-    One head of numbers is a kernel with a flow:
+    One head with scalar matrices is a kernel with a flow:
 
     >>> mf.Problem(mf.Circle(), mf.Attention([mf.Head(query=2.0)], beta=3.0))
     Problem(Circle(), exponential(beta=6.0), SA, uniform())
@@ -279,7 +274,7 @@ class Attention:
 
     @property
     def masking(self) -> Mask:
-        """Its mask as an object."""
+        """Mask as an object, rotary embedding included."""
         mask = mask_of(self.mask, self.alibi_rate)
         if self.rotary is None:
             return mask
@@ -291,7 +286,7 @@ class Attention:
 
     @property
     def unmasked(self) -> Attention:
-        """The same attention of all to all."""
+        """Same attention without mask and rotary embedding."""
         return replace(self, mask="none", alibi_rate=None, rotary=None)
 
     def matrices(self, d: int) -> tuple[HeadMatrices, ...]:
@@ -307,7 +302,7 @@ class Attention:
         return _norms(self, d)
 
     def zonal(self, d: int) -> tuple[Kernel, Flow] | None:
-        """The equivalent kernel and flow of one head of numbers, or of weights; else None."""
+        """Equivalent kernel and flow of one scalar head, or of heads with weights; else None."""
         if self.heads[0].weight is not None:
             return self._of_weights()
         heads = self.matrices(d)
@@ -322,7 +317,7 @@ class Attention:
         return kernel_of(beta), flow
 
     def _of_weights(self) -> tuple[Kernel, Flow]:
-        # Numbers, as `_check_weight` and `now` see to.
+        # `_check_weight` and `now` ensure numbers.
         values = tuple(cast(float, head.value) for head in self.heads)
         weights = tuple(cast(Kernel, head.weight) for head in self.heads)
         if len(weights) == 1:
@@ -351,19 +346,18 @@ class Attention:
 
 @dataclass(frozen=True)
 class SumOfWeights:
-    """Weights sum_h V_h a_h(s) of heads of numbers without normalisation."""
+    """Weights sum_h V_h a_h(s) of scalar heads without normalisation."""
 
     values: tuple[float, ...]
     weights: tuple[Kernel, ...]
 
     def __call__(self, s: FloatArray) -> FloatArray:
-        """Values at similarities s."""
         parts = zip(self.values, self.weights, strict=True)
         return np.asarray(sum(value * weight.attention(s) for value, weight in parts))
 
 
 def _check_sink(sink: float, heads: Sequence[Head], normalization: Normalization) -> None:
-    """Refuse a sink where no Z of exponentials is divided by."""
+    """Refuse a sink without softmax of exponential weights."""
     if not 0.0 <= sink <= 1e6:
         raise ValueError(f"sink must be from 0 to 1e6, got {sink:g}.")
     if sink and normalization != "softmax":
@@ -376,7 +370,7 @@ def _check_sink(sink: float, heads: Sequence[Head], normalization: Normalization
 
 
 def _check_rotary(heads: Sequence[Head], normalization: Normalization) -> None:
-    """Refuse a rotary embedding of heads whose queries and keys are not known."""
+    """Refuse a rotary embedding with Sinkhorn's weights, or of heads without query and key."""
     if normalization == "sinkhorn":
         raise ValueError(
             'rotary and normalization = "sinkhorn" exclude each other: leave rotary out.'
@@ -391,7 +385,7 @@ def _check_rotary(heads: Sequence[Head], normalization: Normalization) -> None:
 def _check_weights(
     heads: Sequence[Head], normalization: Normalization, mask: MaskName | Mask
 ) -> None:
-    """Refuse what weights a(<x, y>) of heads are not combined with."""
+    """Refuse combinations that weights a(<x, y>) of heads do not support."""
     if any(head.weight is None for head in heads):
         raise ValueError(
             "some heads have a weight of their own and others none: give each a weight, as "
@@ -413,7 +407,7 @@ def _check_weights(
 
 
 def kernel_of(beta: float) -> Kernel:
-    """Kernel of heads that score by beta <x, y>, in the limit beta -> 0 too.
+    """Kernel of a head with score beta <x, y>; the linear one for beta = 0.
 
     >>> kernel_of(3.0), kernel_of(0.0)
     (exponential(beta=3.0), linear())
@@ -423,7 +417,7 @@ def kernel_of(beta: float) -> Kernel:
 
 @lru_cache(maxsize=64)
 def _norms(attention: Attention, d: int) -> tuple[tuple[float, float], ...]:
-    # All heads at once: a call for each takes seconds where there are thousands.
+    # All heads at once: a call for each takes seconds for thousands of heads.
     stacks = map(np.array, zip(*attention.matrices(d), strict=True))
     norms = [np.linalg.norm(stack, 2, axis=(1, 2)).tolist() for stack in stacks]
     return tuple(zip(*norms, strict=True))
@@ -453,7 +447,7 @@ def _matrices(attention: Attention, d: int) -> tuple[HeadMatrices, ...]:
         else:
             score = matrix(f"{label}score", head.score, d, square=True)
         value = attention.strength * matrix(f"{label}value", head.value, d, square=True)
-        # `Problem` makes numbers of functions of time.
+        # `Problem` has replaced functions of time by numbers.
         beta = cast(float | None, attention.beta if head.beta is None else head.beta)
         score = (beta or 0.0) * score
         for each in (score, value):

@@ -23,7 +23,7 @@ from meanfield.arguments import checked
 from meanfield.arrays import EPS, FloatArray
 from meanfield.terms.matrices import matrix, plain, repr_of_fields
 
-# Rounding of a matrix that has a potential.
+# Relative asymmetry that is rounding.
 _ROUNDING = 64 * EPS
 
 Activation = Literal["relu", "gelu", "silu", "tanh", "identity"]
@@ -45,11 +45,11 @@ class Term(Protocol):
         ...
 
     def steepness(self, d: int) -> float:
-        """Bound of |J|_2: the rate at which neighbours come together, or part."""
+        """Bound of |J|_2: the rate at which neighbours contract or separate."""
         ...
 
     def no_potential(self, d: int) -> str | None:
-        """Why u is no gradient, a clause; None if it is that of `potential`."""
+        """Reason why u is no gradient, a clause; None if u = grad `potential`."""
         ...
 
     def potential(self, x: FloatArray) -> FloatArray:
@@ -85,7 +85,7 @@ def _gelu_integral(y: FloatArray) -> FloatArray:
 def _silu_integral(y: FloatArray) -> FloatArray:
     from scipy.special import spence
 
-    # y ln(1 + e^y) + Li_2(-e^y); of large y by the value at -y, so that nothing overflows.
+    # y ln(1 + e^y) + Li_2(-e^y); for y > 0 by the value at -y, so that nothing overflows.
     below = -np.abs(y)
     small = below * np.log1p(np.exp(below)) + spence(1.0 + np.exp(below))
     return np.asarray(np.where(y > 0.0, 0.5 * y * y - math.pi**2 / 6.0 - small, small))
@@ -160,7 +160,6 @@ class FeedForward:
             object.__setattr__(self, name, plain(name, getattr(self, name)))
 
     def check_fits(self, d: int) -> None:
-        """ValueError if the matrices do not fit R^d, or one another."""
         self._matrices(d)
 
     def _matrices(self, d: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -179,7 +178,6 @@ class FeedForward:
         return a, w, np.broadcast_to(b, (m,))
 
     def vectors(self, x: FloatArray) -> FloatArray:
-        """Values u(x) at vectors (..., d)."""
         a, w, b = self._matrices(x.shape[-1])
         return np.asarray(ACTIVATIONS[self.activation].value(x @ a.T + b) @ w.T)
 
@@ -197,7 +195,7 @@ class FeedForward:
         return both * ACTIVATIONS[self.activation].steepest
 
     def no_potential(self, d: int) -> str | None:
-        """W = A^T D with a diagonal D is wanted: each neuron writes along what it reads."""
+        """Reason unless W = A^T D with a diagonal D: each neuron writes along its own input."""
         a, w, _ = self._matrices(d)
         along = self._strengths(a, w)
         if np.abs(w - a.T * along).max() <= _ROUNDING * np.abs(w).max():
@@ -225,7 +223,7 @@ class LinearDrift:
     Attributes
     ----------
     matrix : number or array, (d,) or (d, d); or callable
-        M, or a function of the scaled time of a run that gives it.
+        M, or a function of scaled time that returns it.
 
     Raises
     ------
@@ -246,14 +244,12 @@ class LinearDrift:
         object.__setattr__(self, "matrix", plain("matrix", self.matrix))
 
     def check_fits(self, d: int) -> None:
-        """ValueError if the matrix does not act on R^d."""
         self._matrix(d)
 
     def _matrix(self, d: int) -> FloatArray:
         return matrix("drift matrix", self.matrix, d, square=True)
 
     def vectors(self, x: FloatArray) -> FloatArray:
-        """Values M x at vectors (..., d)."""
         return np.asarray(x @ self._matrix(x.shape[-1]).T)
 
     def slopes(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -266,7 +262,7 @@ class LinearDrift:
         return float(np.linalg.norm(self._matrix(d), 2))
 
     def no_potential(self, d: int) -> str | None:
-        """A symmetric M is wanted."""
+        """Reason unless M is symmetric."""
         m = self._matrix(d)
         if np.abs(m - m.T).max() <= _ROUNDING * np.abs(m).max():
             return None

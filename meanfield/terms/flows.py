@@ -1,6 +1,6 @@
-"""The flow: what the mean field does to a token.
+"""Flow: normalisation, strength and diffusivity.
 
-Velocity of a token at x (architecture of every model, `docs/theory.md` eq. 1-3):
+A token at x has the velocity (`docs/theory.md` eq. 1-3)
 
     v(x) = strength * grad (W * mu)(x) / Z(x),    Z = 1 (unnormalised) or a * mu (normalised),
 
@@ -22,7 +22,7 @@ NORMALIZATIONS: tuple[Normalization, ...] = ("softmax", "none", "sinkhorn")
 """How weights are normalised: SA, USA, doubly stochastic."""
 
 USUAL_NORMALIZATION: Normalization = "softmax"
-"""Where nothing is said, in Python, run files and options alike."""
+"""Default in Python, run files and options."""
 
 
 @checked
@@ -78,7 +78,6 @@ class Flow:
 
     @property
     def normalized(self) -> bool:
-        """True if weights are normalised."""
         return self.normalization != "none"
 
     def __repr__(self) -> str:
@@ -91,7 +90,7 @@ class Flow:
 def normalization_of(
     normalization: Normalization | bool | None, normalized: bool | None
 ) -> Normalization:
-    """Normalisation that two names of it give: the usual one if neither is given.
+    """Normalisation by either of two arguments; the default if neither is given.
 
     >>> normalization_of(None, False), normalization_of("sinkhorn", None)
     ('none', 'sinkhorn')

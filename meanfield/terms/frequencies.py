@@ -22,7 +22,7 @@ from meanfield.arguments import at_least, at_most, checked
 from meanfield.arrays import EPS, ComplexArray, FloatArray, same_value, value_of
 from meanfield.engines.threads import one_blas_thread
 
-# Normal variables end here: 6e-14 of the mass lies beyond.
+# Nodes of normal variables end here: 6e-14 of the mass lies beyond.
 _NORMAL_END = 7.5
 
 
@@ -56,8 +56,8 @@ class Frequencies(ABC):
     def pole(self, coupling: float) -> complex:
         """The z of largest real part with coupling H(z) = 1.
 
-        Where none has Re z > 0 it is a zero of the continuation of coupling H - 1, by which what is
-        smooth in omega is damped (Landau); NaN where none is known.
+        If none has Re z > 0, it is a zero of the continuation of coupling H - 1: the rate of Landau
+        damping of data that are smooth in omega. NaN where none is known.
         """
 
     @checked
@@ -68,7 +68,7 @@ class Frequencies(ABC):
         array([ 0.0148,  0.8247, -0.5309])
         """
         at_least(1, count=count)
-        # No probability 0: whose quantile may be infinite.
+        # Never probability 0, whose quantile may be infinite.
         return self.quantiles((np.floor(rng.random(count) * 2.0**52) + 0.5) * 2.0**-52)
 
 
@@ -76,8 +76,7 @@ class Frequencies(ABC):
 class UnimodalFrequencies(Frequencies):
     """A density that is symmetric about its centre and falls off from there.
 
-    - width: positive; what of the law it is, the law says.
-    - centre: where the density is largest.
+    width is positive, and each law defines it; the density is largest at centre.
     """
 
     width: float
@@ -101,7 +100,7 @@ class UnimodalFrequencies(Frequencies):
 
     @property
     def plateau(self) -> float:
-        """Half the width of the interval on which the density is the largest."""
+        """Half the width of the interval of the largest density."""
         return 0.0
 
     @checked
@@ -373,12 +372,12 @@ class GivenFrequencies(Frequencies):
         return float(np.mean(self.values))
 
     def _quantiles(self, p: FloatArray) -> FloatArray:
-        # None between two given ones.
+        # Only given values, none between them.
         n = len(self.values)
         return np.sort(self.values)[np.minimum((p * n).astype(np.int64), n - 1)]
 
     def nodes(self, count: int) -> tuple[FloatArray, FloatArray]:
-        """Return the frequencies, whatever the count, and equal weights."""
+        """Given frequencies for any count, and equal weights."""
         n = len(self.values)
         return self.values, np.full(n, 1.0 / n)
 

@@ -1,13 +1,13 @@
-"""Masks: how much a position s attends to a position s', whatever stands there.
+"""Masks: weights with which a position s attends to a position s', for any tokens.
 
     w(s, s') >= 0,    C(s, s') = w(s, s') / int w(s, s'') ds'',    0 < s, s' < 1
 
 Rows of C add up to 1 under every normalisation. Token i of n stands at s_i = (i - 1/2) / n, and its
-own weight is in its row. Labels of densities are the nodes of a rule that integrates what a mask
-shows, see `position_rules`.
+own weight is in its row. Labels of densities are the nodes of a quadrature for the mask, see
+`position_rules`.
 
-Every mask has a method `of_tokens`, and a `rule` of labels. What falls off exponentially with time
-has running sums too (`NamedMask`); of all others pairs are summed.
+Every mask has a method `of_tokens`, and a `rule` of labels. Weights that fall off exponentially
+have running sums (`NamedMask`); others are summed over pairs.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from meanfield.terms.position_rules import PositionRule, causal_rule, panel_rule
 MaskName = Literal["none", "causal", "alibi"]
 
 MASKS: tuple[MaskName, ...] = ("none", "causal", "alibi")
-"""Whom a token sees: all; those before it and itself; those, the farther the less."""
+"""Tokens attend to: all; themselves and earlier ones; these, with weights that fall off."""
 
-# A bias is smooth on a piece if two halves have the integral of e^b as the whole has, by 16 nodes.
-# Pieces end at its jumps and corners, to a length; of two such places that are near one counts.
+# A bias is smooth on a piece if e^b has the same integral on the piece and on its halves, by 16
+# nodes. Pieces shrink to `_SHORTEST` at jumps and corners; those within `_APART` are one.
 _SMOOTH, _SMOOTH_NODES, _SHORTEST, _APART = 1e-13, 16, 1e-14, 1e-6
 _FIRST = 0.5 * (math.sqrt(5.0) - 1.0)
 _MOST_PIECES = 10_000
-# Rows of a matrix that is given: n^2 numbers are kept.
+# Most rows of a given matrix: n^2 numbers are stored.
 _MOST_ROWS = 4_096
 
 
@@ -57,7 +57,7 @@ class PairWeights:
 
     @property
     def has_running_sums(self) -> bool:
-        """True if weights fall off exponentially, or not at all, with the distance alone."""
+        """True if weights fall off exponentially with distance, or not at all."""
         return self.logs is None and self.turn is None
 
     @property
@@ -66,7 +66,7 @@ class PairWeights:
         return self.logs is None and not self.causal
 
     def logarithms(self, rows: slice, columns: int) -> FloatArray:
-        """Logarithms of weights of some rows for the first columns; (1, 1) where all are 1."""
+        """Logarithms of weights of some rows for the first columns; (1, 1) if all are 1."""
         if self.equal:
             return np.zeros((1, 1))
         back = np.arange(rows.start, rows.stop)[:, None] - np.arange(columns)
@@ -81,22 +81,22 @@ class Mask(ABC):
     """Weights of positions; see the module."""
 
     causal: bool = False
-    """True if nothing later is seen."""
+    """True if no position attends to later ones."""
     globals: float = 0.0
-    """Share of the list, from its beginning, that all see."""
+    """Share of the list, from its beginning, that all attend to."""
 
     @abstractmethod
     def of_tokens(self, n: int) -> PairWeights:
         """Weights of pairs of n tokens."""
 
     def rule(self, count: int, refinement: int = 1) -> PositionRule:
-        """Labels, `refinement` times as many, between which profiles are polynomials."""
+        """Labels, `count` * `refinement`, with polynomial profiles between them."""
         rule = panel_rule(self, count, refinement)
         _check_rows(self, ~np.isnan(cast(FloatArray, rule.matrix)[:, 0]), "label")
         return rule
 
     def logarithms(self, s: float, others: FloatArray) -> FloatArray:
-        """Logarithms of w(s, s') at positions s'; that all are seen, if not overridden."""
+        """Logarithms of w(s, s') at positions s'; 0 if not overridden."""
         return np.zeros(len(others))
 
     def cuts(self, s: float) -> FloatArray:
@@ -111,7 +111,7 @@ class Mask(ABC):
 
 @dataclass(frozen=True)
 class NamedMask(Mask):
-    """Masks with names: all, or weights e^{-rate (s - s')} of what is not later."""
+    """Masks with names: all, or weights e^{-rate (s - s')} of positions s' <= s."""
 
     causal: bool
     rate: float = 0.0
@@ -126,7 +126,7 @@ class NamedMask(Mask):
 
 
 EVERYONE = NamedMask(False)
-"""No mask: all see all."""
+"""No mask: all attend to all."""
 
 
 @checked
@@ -140,18 +140,18 @@ class Bias(Mask):
     ----------
     function : callable
         b: takes an array of differences u = s - s' in (-1, 1), returns as many numbers. Minus
-        infinity hides what is as far. A constant added to b changes nothing.
+        infinity excludes pairs of that difference. A constant added to b changes nothing.
     causal : bool
-        Only s' <= s is seen, and b has u >= 0.
+        Only s' <= s have weights, and b gets u >= 0.
 
     Raises
     ------
     ValueError, TypeError
-        If the function does not give as many numbers as it gets, or NaN or infinity.
+        If the function does not return as many numbers as it gets, or returns NaN or infinity.
 
     See Also
     --------
-    Window : what is nearer than a width, alike.
+    Window : equal weights within a distance.
 
     References
     ----------
@@ -172,7 +172,7 @@ class Bias(Mask):
         self._values(np.array([0.0, 0.25, 0.5]))
 
     def _values(self, u: FloatArray) -> FloatArray:
-        """Values of b, checked; of differences that are not hidden."""
+        """Checked values of b."""
         answer = self.function(u)
         try:
             if np.iscomplexobj(answer):
@@ -207,7 +207,7 @@ class Bias(Mask):
 
     @cached_property
     def corners(self) -> FloatArray:
-        # Where pieces become short, at the shortest; not of halves, whose ends may be jumps.
+        # Shortest pieces. First ends are no halves: a jump at an end would make no piece short.
         ends = self._smooth_pieces(np.array([-1.0, -_FIRST, 0.0, _FIRST, 1.0]))
         u, lengths = ends[:-1], np.diff(ends)
         short = (lengths < 0.1 * _APART) & (np.abs(u) > _APART) & (np.abs(u) < 1.0 - _APART)
@@ -221,7 +221,7 @@ class Bias(Mask):
         return self._smooth_pieces(np.unique(np.concatenate([[-1.0, 0.0, 1.0], self.corners])))
 
     def _smooth_pieces(self, first: FloatArray) -> FloatArray:
-        """Ends of intervals of u on which e^b is smooth, halves of those that are given."""
+        """Ends of intervals of u on which e^b is smooth, by halving the given ones."""
         at, weights = np.polynomial.legendre.leggauss(_SMOOTH_NODES)
         # Integrals over a whole, and over its halves, of e^b and of u e^b.
         nodes = np.concatenate([at, 0.5 * (at - 1.0), 0.5 * (at + 1.0)])
@@ -254,7 +254,7 @@ class Bias(Mask):
 @checked
 @dataclass(frozen=True)
 class Window(Mask):
-    """Mask of a sliding window: a position sees what is nearer than a width, and global tokens.
+    """Mask of a sliding window: a position attends to near positions, and to global tokens.
 
         w(s, s') = 1 where |s - s'| < width or s' < globals, else 0;    0 <= s - s' where causal
 
@@ -266,10 +266,9 @@ class Window(Mask):
     width : float
         In units of the whole list, positive.
     causal : bool
-        Nothing later is seen.
+        No position attends to later ones.
     globals : float
-        Share of the list, from its beginning, that all see beyond their window (if causal, all
-        that come later).
+        Share of the list, from its beginning, that all (if causal, all later ones) attend to.
 
     Raises
     ------
@@ -303,7 +302,7 @@ class Window(Mask):
             raise ValueError(f"globals must lie between 0 and 1, got {self.globals:g}.")
 
     def of_tokens(self, n: int) -> PairWeights:
-        # Integers are compared: of differences of positions rounding would let some pairs pass.
+        # Compare integers: differences of positions would admit some pairs by rounding.
         most = math.ceil(self.width * n - 1e-9) - 1
         logs = np.where(np.abs(np.arange(1 - n, n)) <= most, 0.0, -np.inf)
         return PairWeights(
@@ -358,7 +357,7 @@ class WeightMatrix(Mask):
             return PairWeights(logs=np.log(self._sized(n, "tokens")))
 
     def rule(self, count: int, refinement: int = 1) -> PositionRule:
-        """The matrix gives the labels, at middles of equal cells."""
+        """Labels are the middles of equal cells."""
         n = count * refinement
         rows = self._sized(n, "labels")
         return PositionRule(
@@ -376,11 +375,11 @@ class WeightMatrix(Mask):
 
 
 Masking: TypeAlias = MaskName | Mask | FloatArray
-"""What stands for a mask in an `Attention`."""
+"""Mask argument of an `Attention`."""
 
 
 def plain_mask(mask: Masking) -> MaskName | Mask:
-    """A mask as it compares: a matrix as data, a window as wide as all by its name."""
+    """Mask in comparable form: a matrix as data, a window of width 1 or more by its name."""
     if isinstance(mask, Window) and mask.width >= 1.0:
         return "causal" if mask.causal else "none"
     if isinstance(mask, str | Mask):
@@ -391,13 +390,13 @@ def plain_mask(mask: Masking) -> MaskName | Mask:
 
 
 def mask_of(mask: MaskName | Mask, rate: float | None) -> Mask:
-    """The object that a mask is; `rate` is that of "alibi"."""
+    """Mask as an object; `rate` is that of "alibi"."""
     return mask if isinstance(mask, Mask) else NamedMask(mask != "none", rate or 0.0)
 
 
 @lru_cache(maxsize=8)
 def pair_weights(mask: Mask, n: int) -> PairWeights:
-    """Weights of pairs of n tokens, each of which attends to one at least."""
+    """Weights of pairs of n tokens; each token must attend to at least one."""
     pairs = mask.of_tokens(n)
     if isinstance(mask, Bias):
         _check_rows(mask, cast(FloatArray, pairs.logs).max(axis=1) > -np.inf, "token")

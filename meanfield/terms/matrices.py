@@ -16,7 +16,7 @@ _PRINTED = 4
 
 
 def plain(name: str, value: Any) -> Any:
-    """A matrix as it compares and prints: number, tuple, tuple of rows; or a function of time."""
+    """Matrix as plain data: number, tuple or tuple of rows; a function of time unchanged."""
     if callable(value) and not isinstance(value, type):
         return value
     try:
@@ -44,7 +44,7 @@ def plain(name: str, value: Any) -> Any:
 
 
 def matrix(name: str, value: Any, d: int, *, square: bool) -> FloatArray:
-    """The matrix on R^d that a number, a diagonal or rows stand for."""
+    """Matrix on R^d from a number, a diagonal or rows."""
     array = np.asarray(value, dtype=np.float64)
     if array.ndim == 0:
         return float(array) * np.eye(d)
@@ -60,7 +60,7 @@ def matrix(name: str, value: Any, d: int, *, square: bool) -> FloatArray:
 
 
 def printed(value: Any) -> str:
-    """A matrix as it prints.
+    """Text of a matrix; of a large one its shape.
 
     >>> printed((2.0, 1.0)), printed(((0.0,) * 64,) * 64)
     ('(2.0, 1.0)', 'array(64, 64)')

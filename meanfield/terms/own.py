@@ -1,7 +1,7 @@
 """Terms of the user's own: fields u[mu](x, t) beside attention, or in its place.
 
 A term is any object with a method `field(seen, x, time)`, or `field(seen, x, time, label=None)`.
-In a measure (`bound`) it is a fixed field like a drift; carriers then treat both alike.
+Bound to a measure (`bound`) it is a fixed field like a drift, and carriers treat both alike.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import numpy as np
 from meanfield.arguments import describe
 from meanfield.arrays import FloatArray
 
-# Entries of a table of pairs that a term may make at once: 128 MB.
+# Most entries of a table of pairs that a term makes at once: 128 MB.
 _PAIRS = 2**24
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """The measure sum_j m_j delta_{y_j} that a term of your own sees.
+    """Measure sum_j m_j delta_{y_j}, an argument of a term of your own.
 
     Points are the tokens, the nodes of a density's grid, or of characteristics.
 
@@ -108,7 +108,7 @@ class OwnTerm:
     time: float = 0.0
 
     def __hash__(self) -> int:
-        # The object may have none.
+        # The object may have no hash.
         return hash((type(self.term), self.time))
 
     @property
@@ -156,7 +156,7 @@ class OwnTerm:
         return np.asarray(array, dtype=np.float64)
 
     def check_fits(self, d: int) -> None:
-        """ValueError if it is no field on R^d: the axes are asked, and see each other."""
+        """ValueError if it is no field on R^d: tried at the axes, in the measure of the axes."""
         self._at_axes(d)
 
     def has_divergence(self, d: int) -> bool:
@@ -182,7 +182,7 @@ class OwnTerm:
         return None if has else f"the potential of {self.name} is not known"
 
     def energy(self, seen: Seen) -> float:
-        """Energy E[mu] of which the term's potential U[mu] is the first variation.
+        """Energy E[mu], whose first variation is the term's potential U[mu].
 
             E[mu] = int_0^1 int U[s mu] dmu ds
 

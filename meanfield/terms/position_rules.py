@@ -1,12 +1,12 @@
-"""Rules for integrals over positions: nodes, and what masks make of profiles between them.
+"""Quadrature over positions: nodes, and averages of profiles under masks.
 
     nu_i = int w(s_i, s') p(s') ds' / int w(s_i, s') ds' = sum_j C_ij mu_j
 
-p is the polynomial through the mu_j, one on each panel. Nodes of a panel are Chebyshev's, in s or,
-of causal masks, in the root of s. Profiles have kinks where the edge of a window meets an end of
-the list or an earlier kink: panels end there. So errors fall faster than any power of 1 / M. They
-show in the last coefficients of each panel, the residual. An odd number of times as many nodes
-contains them.
+p is the polynomial through the mu_j, one on each panel. Nodes of a panel are Chebyshev's in s, or
+for causal masks in the root of s. Profiles have kinks where the edge of a window meets an end of
+the list or an earlier kink: panels end there. So errors fall faster than any power of 1 / M, and
+the last coefficients of each panel, the residual, estimate them. An odd multiple of the number of
+nodes contains the same nodes.
 
 Reference: Trefethen, SIAM Review 50 (2008), 67-87 (quadrature).
 """
@@ -26,11 +26,11 @@ from meanfield.arrays import FloatArray
 if TYPE_CHECKING:
     from meanfield.terms.masks import Mask
 
-# e^{-40} is below rounding: how far back "alibi" looks, in units of 1 / lambda.
+# "alibi" attends back to 40 / lambda: e^{-40} is below rounding.
 _FADED = 40.0
-# Gauss's nodes that integrate e^{-40 y} times half a wave to rounding; and those of a smooth piece.
+# Numbers of Gauss's nodes: for e^{-40 y} times half a wave to rounding, and for a smooth piece.
 _SHORT_RULE, _PIECE = 45, 16
-# Nodes of a panel at least, of many.
+# Least nodes of a panel, if there are several.
 _LEAST = 4
 # Kinks nearer to the ends of the list, or to each other, are one.
 _END = 1e-9
@@ -80,9 +80,9 @@ class PositionRule(NamedTuple):
 
 
 def panels_of(mask: Mask, count: int, refinement: int) -> Panels:
-    """Panels with so many nodes together, between as many kinks as they resolve."""
+    """Panels with `count` * `refinement` nodes together, between kinks that these resolve."""
     power, corners = 2 if mask.causal else 1, mask.corners
-    # Where a corner of the weights meets an end of the list, or the globals; then one of these.
+    # Kinks: where a corner of the weights meets an end of the list, the globals, or a kink.
     inner, more = np.zeros(0), np.concatenate([mask.globals + corners, 1.0 + corners[corners < 0]])
     most = min(count, 8) if count < 64 else count // 8
     level = 1
@@ -95,7 +95,7 @@ def panels_of(mask: Mask, count: int, refinement: int) -> Panels:
         level += 1
     left = 0 if len(more) == len(inner) else level
     edges = np.concatenate([[0.0], inner ** (1.0 / power), [1.0]])
-    # Half of all labels are shared out alike, the others by length.
+    # At most half of all labels are shared equally, the others by length.
     least = max(1, min(_LEAST, count // (2 * len(inner) + 2))) if len(inner) else 0
     ends = np.round((count - least * (len(inner) + 1)) * edges[1:]).astype(int)
     counts = least + np.diff(ends, prepend=0)
@@ -104,7 +104,7 @@ def panels_of(mask: Mask, count: int, refinement: int) -> Panels:
 
 @lru_cache(maxsize=8)
 def panel_rule(mask: Mask, count: int, refinement: int, mean: bool = False) -> PositionRule:
-    """Rule of a mask with so many nodes times the refinement; `mean`: all see the mean."""
+    """Rule of a mask with `count` * `refinement` nodes; `mean`: all attend to the mean."""
     panels = panels_of(mask, count, refinement)
     values = panels.values
     weights = _row(panels, np.zeros(0), lambda s: np.zeros(len(s)))
@@ -112,7 +112,7 @@ def panel_rule(mask: Mask, count: int, refinement: int, mean: bool = False) -> P
     matrix = None if mean else np.array(rows)
     blocks = [_analysis(m)[-max(m // 10, min(2, m // 4), 1) :] for m in panels.counts]
     if panels.left:
-        # Coefficients fall like n^{-left - 1}: the rest is as many times the last one.
+        # Coefficients fall like n^{-left - 1}: the remainder is this multiple of the last one.
         blocks = [max(1.0, len(block.T) / panels.left) * block for block in blocks]
     residual, row, column = np.zeros((sum(map(len, blocks)), len(values))), 0, 0
     for block in blocks:

@@ -11,7 +11,7 @@ drift -c(x),
 
     2 d c = sum_h s_h^2 { sum_j w_j [n_j + P_j z <e_j, m_j>] + S C^T m },    z = S^T x,
 
-over tokens y_j, their weights w_j in what x attends to, P_j = 1 - y_j y_j^T, n_j = P_j m(y_j),
+over tokens y_j to which x attends with weights w_j, P_j = 1 - y_j y_j^T, n_j = P_j m(y_j),
 e_j = y_j - m (y_j where weights are not normalised), C = sum_j w_j e_j y_j^T, S the score matrix.
 """
 
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from meanfield.stages import Stage
 
 Interpretation = Literal["ito", "stratonovich"]
-"""What noise is the limit of: of layers, or of smooth paths."""
+"""Noise as the limit of layers, or of smooth paths."""
 
 USUAL_STEP = 1.0 / 64.0
 _NO_DEPTH = "depth of random values is missing: the time until which to draw."
 _MOST_INTERVALS = 100_000
-# An entry of a value, as a stage keeps it.
+# Of an entry of a value in a stage.
 _BYTES = 64.0
-# Points whose pairs take some seconds an evaluation.
+# Most points: an evaluation over their pairs takes some seconds.
 _MOST_POINTS = 5000
-# That are summed at once.
+# Pairs that are summed at once.
 _PAIRS = 2**21
-# Stream of numbers that no path takes.
+# Stream of random numbers that no path uses.
 _SCORES = 2**63
 # Halvings of a unit of time: between times that differ by less a path is a straight line.
 _HALVINGS = 40
@@ -65,21 +65,21 @@ class RandomValues:
     Attributes
     ----------
     heads : Attention, or sequence of Head
-        Whom tokens attend to. The value of a head is a number, which multiplies its noise.
+        Heads with random values. The given value of a head is a number that multiplies its noise.
     scale : float
         Multiplies all noise; s_h is scale times strength times value.
     interpretation : str
         "ito", the limit of layers, or "stratonovich", that of smooth paths.
     depth : float, optional
-        Scaled time at which the last layer ends; that of the layers, where they have a count.
+        Scaled time at which the last layer ends; by default that of layers with a count.
     step : float, optional
-        Interval h between draws, in scaled time: 1/64, or the step of the layers. Laws of tokens
-        differ from the limit by O(h), single paths by O(sqrt(h)).
+        Interval h between draws, in scaled time; by default the step of layers, or 1/64. Laws of
+        tokens differ from the limit by O(h), single paths by O(sqrt(h)).
     seed : int
         Of the path W(t), which does not depend on the step, nor on the other heads.
     score_scale : float, optional
-        Scores B are drawn anew too, with normal entries of this deviation: of layers alone, whose
-        draws belong to their step. A path has no limit then, its law has.
+        Scores B are drawn anew too, with normal entries of this deviation; only with layers. A
+        single path then has no limit for small steps, but its law has one.
 
     Raises
     ------
@@ -147,12 +147,11 @@ class RandomValues:
 
     @property
     def attention(self) -> Attention:
-        """Attention of the heads."""
         assert isinstance(self.heads, Attention)
         return self.heads
 
     def fitted(self, layers: Layers | None) -> RandomValues:
-        """The same with step and depth as numbers, from the layers where these have them."""
+        """Copy with step and depth as numbers, by default those of the layers."""
         step, depth = self.step, self.depth
         if self.score_scale is not None and not _are_discrete(layers):
             raise ValueError("random scores have layers alone: give mf.Layers(step=...).")
@@ -191,7 +190,7 @@ class RandomValues:
     def check_stages(
         self, stages: Sequence[Stage], first: Attention | Kernel | None = None
     ) -> None:
-        """Refuse stages other than the values make; `first` is the kernel of the first one."""
+        """Refuse stages that do not follow from the values; `first` is the kernel of the first."""
         if not self._has_drawn(stages, first):
             raise ValueError(
                 "stages beside random values, which make stages of their own: give one of them, or "
@@ -200,7 +199,7 @@ class RandomValues:
 
     def _has_drawn(self, stages: Sequence[Stage], first: Attention | Kernel | None) -> bool:
         ends, unit = [stage.end for stage in stages], stages[0].end or 1.0
-        # Ends of layers count them.
+        # With layers, ends are numbers of layers.
         if unit not in (1.0, self.interval) or len(stages) != self.count:
             return False
         if ends != [*(k * unit for k in range(1, len(stages))), None]:
@@ -236,7 +235,7 @@ class RandomValues:
 
     @property
     def interval(self) -> float:
-        """Its length h."""
+        """Length h of an interval."""
         return self.step or USUAL_STEP
 
     @property
@@ -274,7 +273,7 @@ class RandomValues:
     def attentions(
         self, d: int, beside: Attention | None, layers: Layers | None
     ) -> list[tuple[float, Attention]]:
-        """End of each interval in the unit of the run, and attention with the values of then."""
+        """End of each interval in the unit of the run, and attention with its values."""
         of, steady = self.attention, list[Head]()
         if beside is not None:
             _check_beside(of, beside)
@@ -293,7 +292,7 @@ class RandomValues:
         return ends
 
     def drift(self, layers: Layers | None, largest: float) -> ItoDrift | None:
-        """Drift of the limit of layers beside that of smooth paths, or None.
+        """Drift by which the limit of layers differs from that of smooth paths, or None.
 
         `largest` is the score of the largest weight, also among heads beside these.
         """
@@ -329,7 +328,7 @@ class RandomValues:
         )
 
 
-# A problem is made again of the same paths by every change of it.
+# Every change of a problem makes it again from the same paths.
 @lru_cache(maxsize=2)
 def _paths(seed: int, shape: tuple[int, ...], interval: float, count: int) -> FloatArray:
     brownian = BrownianPath(seed, shape, _HALVINGS)
@@ -347,7 +346,7 @@ def _are_discrete(layers: Layers | None) -> bool:
 
 
 def _of_its_own(head: Head, of: Attention) -> Head:
-    """A head that says its own beta, and has the strength of its attention."""
+    """Head with a beta of its own, and the strength of its attention in its value."""
     beta = of.beta if head.beta is None else head.beta
     if callable(beta) or callable(of.strength):
         raise ValueError("functions of time beside random values are not supported: give numbers.")
@@ -356,7 +355,7 @@ def _of_its_own(head: Head, of: Attention) -> Head:
 
 
 def _check_beside(random: Attention, steady: Attention) -> None:
-    """Refuse an attention that attends in another way than the random heads."""
+    """Refuse an attention with other options than that of the random heads."""
     for name in ("normalization", "diffusivity", "mask", "alibi_rate", "sink", "rotary"):
         one, other = getattr(random, name), getattr(steady, name)
         if one != other:
@@ -371,11 +370,10 @@ class ItoDrift(SteadyTerm):
     """The drift -c(x) by which the limit of layers differs from that of smooth paths."""
 
     attention: Attention
-    largest: float  # score, the unit of weights
+    largest: float  # largest score, the unit of weights
     name = 'the drift of random values of the "ito" model'
 
     def field(self, seen: Seen, x: FloatArray, time: float) -> VectorField:
-        """-c at vectors x, with the trace of its Jacobian, and <x, J x>."""
         blocks = []
         for heads in self._attended(seen, x):
             parts = [(each.vectors(), *each.slopes()) for each in heads]
@@ -383,7 +381,6 @@ class ItoDrift(SteadyTerm):
         return VectorField(*map(np.concatenate, zip(*blocks, strict=True)))
 
     def vectors(self, seen: Seen, x: FloatArray) -> FloatArray:
-        """-c alone."""
         attended = self._attended(seen, x)
         return -np.concatenate([np.sum([h.vectors() for h in heads], axis=0) for heads in attended])
 
@@ -418,7 +415,7 @@ class _Attended:
     sink: float | None  # None: weights are not normalised
     largest: float
     x: FloatArray
-    means: FloatArray | None = None  # at the points, where they are known
+    means: FloatArray | None = None  # at the points, if known
 
     def weights(self, x: FloatArray) -> FloatArray:
         """Weights of the points, in the means of vectors x."""
@@ -437,10 +434,7 @@ class _Attended:
 
     @cached_property
     def tables(self) -> tuple[FloatArray, ...]:
-        """In the words of the module: w_j, m, m(y_j), n_j, z, the centre of e_j, and tables (n, m).
-
-        These are q_j = <e_j, m_j>, <z, y_j> and <e_j, m>.
-        """
+        """w_j, m, m(y_j), n_j, z, centre y_j - e_j, and q_j = <e_j, m_j>, <z, y_j>, <e_j, m>."""
         s, y, w = self.head.score, self.seen.points, self.weights(self.x)
         same = self.x is y or np.array_equal(self.x, y)
         m, z = w @ y, self.x @ s

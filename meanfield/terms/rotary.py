@@ -33,8 +33,8 @@ class Rotary:
     Attributes
     ----------
     length : float
-        Frequency of the first plane per unit of s: how many tokens the list (0, 1] stands for.
-        0 is no embedding.
+        Frequency of the first plane per unit of s: the number of tokens in the list (0, 1]. 0 is no
+        embedding.
     base : float
         At least 1, which turns all planes alike. On the circle it does not matter.
 

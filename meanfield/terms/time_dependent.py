@@ -1,4 +1,4 @@
-"""Parameters that are functions of scaled time: parts of a problem, and the same at one time."""
+"""Parts of a problem whose parameters are functions of scaled time, and their values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _number(name: str, value: Any, time: float) -> float:
 
 
 def at_time(part: Any, time: float) -> Any:
-    """The part with the values that its functions have at a time.
+    """The part with the values of its functions at a time.
 
     >>> import meanfield as mf
     >>> at_time(mf.LinearDrift(lambda t: 2.0 * t), 0.5)

@@ -53,7 +53,7 @@ class AxialEngines:
         return None
 
     def direct_sum_limit(self, degree: int) -> int:
-        """Near where pairs of rings cost what moments do: a pair is a Bessel function."""
+        """Near the crossover of costs: each pair of rings needs a Bessel function."""
         return 8
 
     def exponential_velocity(

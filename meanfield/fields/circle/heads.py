@@ -39,7 +39,6 @@ class CircleHead:
 
     @property
     def out_degree(self) -> int:
-        """Degree of the series."""
         return int(self.matrix.shape[1] // 2 - 1)
 
     def fields(self, moments: ComplexArray) -> tuple[tuple[ComplexArray, ...], ComplexArray | None]:
@@ -52,7 +51,6 @@ class CircleHead:
         return (numerator.view(np.complex128),), partition.view(np.complex128)
 
     def partition(self, moments: ComplexArray) -> ComplexArray:
-        """Coefficients of e^{-c} G alone."""
         padded = resized(moments, self.degree).view(np.float64)
         return np.asarray((self.matrix[1] @ padded).view(np.complex128))
 

@@ -1,7 +1,7 @@
 """Heads on the sphere: coefficients of e^{-c(x)} G and e^{-c(x)} V m, and velocities.
 
 `fields.heads` defines G and m; `head_tables` has the table from moments to coefficients.
-Rounding leaves an absolute error in e^{-c} G, whatever its size. For measures that are spread out
+Rounding leaves an absolute error in e^{-c} G. For measures that are spread out
 G is about e^{|z|}, and c(x) follows |z|. A Dirac opposite to z is the worst case: G is smaller by
 e^{-2|z|}, and so is the relative accuracy. From |z| = 17 on no digit remains. Sums over pairs lose
 none.
@@ -72,7 +72,6 @@ class SphereHead:
         return tuple(rotated[:3]), rotated[3] if self.normalized else None
 
     def partition(self, moments: ModalArray) -> ComplexArray:
-        """Coefficients of e^{-c} G alone."""
         turned = rotate(resize(moments, self.degree), self.inwards)
         series = self._applied(resize(turned, self.degree - 1)[None])
         return rotate(series.view(np.complex128)[0], self.outwards)

@@ -29,11 +29,11 @@ from meanfield.terms.kernels.kernel import Kernel, harmonic_growth
 
 # exp(-_FORGOTTEN) is the share of a wrong starting ratio that survives: below rounding.
 _FORGOTTEN = 42.0
-# Recurrences start at sqrt(42 beta) degrees or so: beyond this they take seconds and no one asks.
+# Recurrences start at about sqrt(42 beta) degrees: beyond this they take seconds.
 LARGEST_BETA = 1e8
 # The potential is 1 / beta, which overflows next to 0.
 SMALLEST_BETA = 1e-300
-# exp(-_BEYOND) is what a sum of positive terms may leave out.
+# exp(-_BEYOND) is the share of a sum of positive terms that may be left out.
 _BEYOND = 45.0
 _NEWTON_STEPS = 40
 # Quadratic convergence: after a step of this share the next is rounding.
@@ -52,22 +52,28 @@ def exponential(beta: float | Callable[[float], float]) -> Kernel:
 
     where I_l and i_l are the modified (spherical) Bessel functions of the first kind.
 
-    beta (float or callable): inverse temperature, dimensionless, from 1e-300 to 1e8 in modulus; or
-    a function of the scaled time of a run.
+    Parameters
+    ----------
+    beta : float or callable
+        Inverse temperature, dimensionless, 1e-300 to 1e8 in modulus; or a function of scaled time.
 
-    Returns: multipliers have shape (max_degree + 1,). ValueError if beta is zero, not finite, too
-    small or too large; the limit beta -> 0 is `linear`.
+    Raises
+    ------
+    ValueError
+        If beta is out of range; the limit beta -> 0 is `linear` (Kuramoto).
 
-    See `linear`: the limit beta -> 0 (Kuramoto).
-
-    Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on
-    Transformers, arXiv:2312.10794 (the SA and USA dynamics).
+    References
+    ----------
+    Geshkovski, Letrouit, Polyanskiy, Rigollet, A mathematical perspective on Transformers,
+    arXiv:2312.10794 (the SA and USA dynamics).
     NIST DLMF 10.35.2 (circle) and 10.60.8 (sphere).
 
+    Examples
+    --------
     >>> exponential(beta=1.0).attention_multipliers(1, 2).round(4)
     array([0.4658, 0.2079, 0.0499])
     """
-    # `Problem` makes numbers of a function of time.
+    # `Problem` replaces a function of time by numbers.
     return Exponential(beta if callable(beta) else float(beta))  # type: ignore[arg-type]
 
 
@@ -124,12 +130,11 @@ def linear() -> Kernel:
     """Linear kernel: attention a(s) = 1, potential W(s) = s.
 
     Its multipliers are a_0 = 1, w_1 = 1/d on S^{d-1}, and zero elsewhere. On the circle it is
-    the Kuramoto model of identical oscillators with coupling 1.
+    the Kuramoto model of identical oscillators with coupling 1. It is the limit beta -> 0 of
+    `exponential`.
 
-    Returns: multipliers have shape (max_degree + 1,).
-
-    See `exponential`: the kernel of self-attention, of which this is the limit.
-
+    Examples
+    --------
     >>> linear().potential_multipliers(1, 3)
     array([0. , 0.5, 0. , 0. ])
     """
@@ -188,7 +193,7 @@ def scaled_bessel(dimension: int, beta: float, max_degree: int) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def log_shares(dimension: int, beta: float, max_degree: int) -> FloatArray:
-    """Logarithms of N_l a_l, the share of degree l of a(1) = 1, so far that the rest is rounding.
+    """Logarithms of N_l a_l, the share of degree l of a(1) = 1, until the rest is rounding.
 
     Where a_l underflows, as in many dimensions, these do not. Past the peak N_l a_l falls ever
     faster: r_l decreases in l, and so does N_l / N_{l-1} from l = 2 on. So the rest is less than a

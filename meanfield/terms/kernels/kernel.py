@@ -20,15 +20,15 @@ import numpy as np
 from meanfield.arguments import at_least, at_most, checked
 from meanfield.arrays import FloatArray
 
-# Relative size of l w_l below which a degree does not carry the kernel any more.
+# Relative size of l w_l below which a degree is negligible.
 _NEGLIGIBLE = 1e-16
 LARGEST_DEGREE = 2**20
-"""Largest degree of anything: kernels are not smooth that need more, and memory is not enough."""
-# Degrees among which no gap is missed: as many as kernels of a user's own have.
+"""Largest degree: kernels that need more are not smooth, and memory would not suffice."""
+# Gaps below this degree are found: users' own kernels have no higher degrees.
 _GAP_DEGREE = 2**11
-# Multipliers below this would lose the degrees that matter to underflow.
+# Where multipliers are smaller, relevant degrees would underflow.
 _UNDERFLOW = 1e-280
-# Multipliers up to this degree are stored: what is looked at asks for them at every saved time.
+# Multipliers up to this degree are cached, for they are used at every saved time.
 _KEPT_DEGREE = 2**12
 
 # How far rounding takes the similarity of unit vectors beyond 1, with much to spare.
@@ -79,13 +79,14 @@ class Kernel(ABC):
     """Zonal kernel a(s) with potential W, W' = a: plain data that compares, hashes and pickles.
 
     Multipliers have shape (max_degree + 1,), on the sphere of the given dimension (circle 1,
-    sphere 2).
+    sphere 2). `exponential`, `linear` and `zonal` make kernels.
 
-    - name: what run files and figures call it.
-    - beta: dimensionless. Inverse temperature; its scale 1/sqrt(|beta|) is the width of a cluster.
-      0 for the linear kernel.
-
-    See `exponential, linear, zonal`: what makes one.
+    Attributes
+    ----------
+    name : str
+        In run files and figures.
+    beta : float
+        Inverse temperature, dimensionless; 1/sqrt(|beta|) is the width of a cluster. 0 if linear.
     """
 
     name: str
@@ -99,7 +100,7 @@ class Kernel(ABC):
 
     @property
     def log_slope(self) -> float | None:
-        """The number a' / a where that is one: beta (exponential), 0 (linear); else None.
+        """The number a' / a: beta (exponential), 0 (linear); None if it depends on s.
 
         It makes a and W one series: a_l = log_slope w_l, l > 0.
         """
@@ -123,11 +124,10 @@ class Kernel(ABC):
         return self.log_slope is not None
 
     def matrices(self, d: int) -> tuple[()]:
-        """Empty: a kernel has no matrices."""
         return ()
 
     def sharpness(self, d: int) -> float:
-        """Its beta: what the largest score of two unit vectors is to heads."""
+        """Its beta, as the largest score of two unit vectors is for heads."""
         return self.beta
 
     @abstractmethod
@@ -148,13 +148,13 @@ class Kernel(ABC):
 
     @abstractmethod
     def normalized_multipliers(self, dimension: int, max_degree: int) -> FloatArray:
-        """Multipliers w_l / a_0; not as a quotient, whose parts underflow in high dimension."""
+        """Multipliers w_l / a_0, without the quotient: its parts underflow in high dimension."""
 
     @checked
     def degree(
         self, dimension: int, tolerance: float = _NEGLIGIBLE, *, of_points: bool = False
     ) -> int:
-        """Largest degree that carries the kernel: |l w_l| above `tolerance` of its largest.
+        """Largest degree of the kernel with |l w_l| above `tolerance` of its largest.
 
         With `of_points` |l w_l N_l|, N_l the number of harmonics, which one point has as moments.
         Degrees below 2,048 may be missing in between; above, 64 or more in a row end the search.
@@ -164,7 +164,7 @@ class Kernel(ABC):
 
     @cached_property
     def largest_attention(self) -> float:
-        """Largest |a(s)|, seen at 1,001 angles with both ends: 1 for the kernels of this package.
+        """Largest |a(s)| at 1,001 angles with both ends: 1 for the built-in kernels.
 
         >>> import meanfield as mf
         >>> mf.exponential(beta=-9.0).largest_attention
@@ -188,10 +188,10 @@ def _degree(kernel: Kernel, dimension: int, tolerance: float, of_points: bool) -
 
 
 def _carried(kernel: Kernel, dimension: int, tolerance: float, count: int, of_points: bool) -> int:
-    """Last of the first `count` degrees that carries the kernel; the last of all if none does."""
+    """Last of the first `count` degrees that is not negligible; the last of all if all are."""
     multipliers = np.abs(kernel.potential_multipliers(dimension, count - 1))
     if multipliers[1:].max() < _UNDERFLOW:
-        # Not always these: their a_0 vanishes for kernels of mean zero.
+        # Only then, for a_0 vanishes for kernels of mean zero.
         multipliers = np.abs(kernel.normalized_multipliers(dimension, count - 1))
     size = np.arange(count) * multipliers
     if of_points:

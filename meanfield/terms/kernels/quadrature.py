@@ -1,4 +1,4 @@
-"""Multipliers of any zonal function by quadrature: general, and the oracle of closed forms.
+"""Multipliers of any zonal function by quadrature, also the oracle of closed forms.
 
 Funk-Hecke on S^m, d = m + 1, with p_l the Gegenbauer polynomial of value 1 at s = 1:
 
@@ -19,15 +19,15 @@ from meanfield.arrays import EPS, FloatArray
 _LARGEST_RULE = 2**15
 # Two rules that agree to this share of the mean of |a|: 64 eps for their sums.
 _AGREEMENT = 64 * EPS
-# A narrow kernel magnifies the rounding of s: rules then agree to that, and no better with
-# more nodes. Accepted below this share only, which no kernel with a kink reaches.
+# A narrow kernel magnifies the rounding of s, and rules agree only to that. Accepted below this
+# share only, which no kernel with a kink reaches.
 _PLATEAU = 1e-11
 
 _FIRST = "give the first of its multipliers on the circle, mf.zonal(multipliers=[...])."
 SMOOTHER = f"Round its corners, as np.logaddexp(0, 50 * s) / 50 for np.maximum(s, 0), or {_FIRST}"
-"""What to do with a kernel that is not smooth."""
+"""Advice for a kernel that is not smooth."""
 WIDER = f"Widen it, or {_FIRST}"
-"""What to do with one that is too narrow."""
+"""Advice for a kernel that is too narrow."""
 
 
 def zonal_multipliers(

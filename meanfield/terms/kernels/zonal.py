@@ -15,20 +15,20 @@ from meanfield.arrays import EPS, FloatArray
 from meanfield.terms.kernels.kernel import Kernel
 from meanfield.terms.kernels.quadrature import SMOOTHER, WIDER, zonal_multipliers
 
-# Rounding of the quadrature: what lies below this share of the largest multiplier is noise.
+# Multipliers below this share of the largest are rounding of the quadrature.
 _NOISE = 64 * EPS
-# Degree up to which an own kernel is looked at; smooth ones have decayed long before, and
-# what the top eighth of the degrees holds is noise too.
+# Largest degree of own kernels. Smooth ones have decayed long before, so multipliers of the top
+# eighth of the degrees are noise too.
 _QUADRATURE_DEGREE = 2047
 _TOP = _QUADRATURE_DEGREE // 8
 _LARGEST_NOISE = 1e-10
 
-# Angles at which a function is tried, equispaced from pole to pole.
+# Number of angles at which a function is tried, equispaced from pole to pole.
 _TRIED = 2 * (_QUADRATURE_DEGREE + 1)
-# Widths 1/sqrt(beta) of a cluster that fit a grid.
+# Range of beta with widths 1/sqrt(beta) of a cluster that fit a grid.
 WIDTH_BETAS = (1e-8, 1e8)
 
-# Run files and figures know the built-in kernels by these names.
+# Names of the built-in kernels in run files and figures.
 _RESERVED = ("exponential", "linear")
 
 
@@ -47,22 +47,34 @@ def zonal(
 
         w_l = (a_{l-1} - a_{l+1}) / (2l + d - 2),   l >= 1,   on S^{d-1}.
 
-    - attention: a(s), s in [-1, 1]: takes an array of s, gives real numbers, is smooth. It is tried
-      at once.
-    - multipliers (sequence, shape (K + 1,)): a_0 ... a_K on the circle: a(cos t) = a_0 + 2 sum_k
-      a_k cos(k t).
-    - potential: W(s), as smooth: a = W' is that of its Chebyshev series. Its constant is not used.
-    - beta: sets the width 1/sqrt(beta) of a cluster, 1e-8 to 1e8, and nothing else: how near tokens
-      count as one cluster, and when atoms meet. Left at 1, clusters of a narrow kernel that are
-      nearer than 0.25 are counted and joined as one: give the beta of the exponential kernel that
-      is as narrow, a''(1) / a'(1).
-    - name: what figures and files call it.
+    Paper time is scaled time, without a factor e^{|beta|}.
 
-    Returns: taken as it is: its paper time is scaled time, without a factor e^{|beta|}. ValueError
-    if not exactly one of them is an argument, or the name is taken. If values are not real and
-    finite, one for each s. If the function is not smooth, or too narrow. When multipliers are asked
-    for: if it has degrees above 2,047. TypeError if the function takes single numbers only.
+    Parameters
+    ----------
+    attention : callable
+        a(s), smooth: takes an array of s in [-1, 1], returns real numbers.
+    multipliers : sequence of float, (K + 1,)
+        a_0 ... a_K on the circle: a(cos t) = a_0 + 2 sum_k a_k cos(k t).
+    potential : callable
+        W(s), as smooth; its Chebyshev series gives a = W'. The constant of W does not matter.
+    beta : float
+        From 1e-8 to 1e8. Sets only the width 1/sqrt(beta) of a cluster: how near tokens count as
+        one cluster, and when atoms meet. For a narrow kernel give the beta of the exponential
+        kernel that is as narrow, a''(1) / a'(1): with 1, clusters nearer than 0.25 count as one.
+    name : str
+        In figures and files.
 
+    Raises
+    ------
+    ValueError
+        If not exactly one of the first three is given, beta is out of range or the name is taken.
+        If values are not real and finite, one for each s, or the function is not smooth or too
+        narrow. When multipliers are computed, if they have degrees above 2,047.
+    TypeError
+        If the function takes single numbers only.
+
+    Examples
+    --------
     >>> kernel = zonal(lambda s: np.exp(s - 1))
     >>> bool(abs(kernel.potential_multipliers(1, 1)[1] - 0.207910415) < 1e-9)
     True
@@ -103,7 +115,6 @@ class Slope:
     potential: Callable[[FloatArray], FloatArray]  # W(s)
 
     def __call__(self, s: FloatArray) -> FloatArray:
-        """Values of W'."""
         return np.asarray(chebyshev.chebval(s, _slope_series(self.potential)))
 
     @property
@@ -116,10 +127,10 @@ def _slope_series(potential: Callable[[FloatArray], FloatArray]) -> FloatArray:
     series = _try(potential) / _TRIED
     _significant(np.arange(len(series)) * series)  # of W', which is less smooth
     sizes = np.abs(series)
-    # Rounding that is left in high degrees would grow by their squares.
+    # Rounding in high degrees would grow by their squares.
     rounding = max(EPS * sizes.max(), 2.0 * sizes[-_TOP:].max())
     significant = np.where(sizes > rounding, series, 0.0)
-    significant[0] = 1.0  # whose slope is 0, whatever it is
+    significant[0] = 1.0  # its slope is always 0
     return np.asarray(chebyshev.chebder(np.trim_zeros(significant, "b")))
 
 
@@ -128,7 +139,7 @@ class Zonal(Kernel):
     """The kernel that `zonal` makes: equal if function or multipliers, beta and name are."""
 
     function: Callable[[FloatArray], FloatArray] | None  # a(s)
-    # Where the function is not. a_0, a_1, ... on the circle.
+    # a_0, a_1, ... on the circle, if there is no function.
     circle_multipliers: tuple[float, ...] | None
     beta: float
     name: str
@@ -176,7 +187,7 @@ class Zonal(Kernel):
 
 
 def _try(function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Cosine transform of an own function; refuse what is wrong with it."""
+    """Cosine transform of an own function; refuse it unless real, finite and smooth."""
     s = np.cos(np.linspace(0.0, np.pi, _TRIED + 1))
     with np.errstate(all="ignore"):
         try:
@@ -199,7 +210,7 @@ def _try(function: Callable[[FloatArray], FloatArray]) -> FloatArray:
             f"the kernel gave values that are not finite on [-1, 1]: {values[first]} at "
             f"s = {s[first]:.6g}."
         )
-    # The type-I cosine transform: multipliers on the circle, but for those of degrees above.
+    # The type-I cosine transform: multipliers on the circle, if degrees above have none.
     transform = np.fft.rfft(np.r_[values, values[-2:0:-1]]).real[: _QUADRATURE_DEGREE + 1]
     _significant(transform)
     return np.asarray(transform)
@@ -219,7 +230,7 @@ def _refuse_scalar_functions(function: Callable[..., Any]) -> None:
 @lru_cache(maxsize=64)
 def _computed(kernel: Zonal, dimension: int) -> FloatArray:
     if dimension != 1:
-        _computed(kernel, 1)  # looks for degrees that are missed
+        _computed(kernel, 1)  # refuses missed degrees
     multipliers = _significant(zonal_multipliers(kernel.attention, dimension, _QUADRATURE_DEGREE))
     if dimension == 1:
         _check_complete(kernel.attention, multipliers)
