@@ -1,10 +1,10 @@
 r"""
-A causal mask: who sees whom
-============================
+A causal mask
+=============
 
-Under a causal mask the token at position :math:`s \in (0, 1]` attends to positions
-before it only, so the first tokens hardly move and the later ones follow them. The
-limit is a density for each position.
+Under a causal mask a token attends only to itself and to earlier positions, so the
+first tokens hardly move and the later ones follow them. The limit is a density for each
+position :math:`s \in (0, 1]`.
 """
 
 import matplotlib.pyplot as plt
@@ -13,7 +13,7 @@ import numpy as np
 import meanfield as mf
 
 # %%
-# `mask="causal"` is all that it takes. Positions are carried as 64 densities.
+# `mask="causal"` sets the mask. 64 densities represent the positions.
 
 causal = mf.Attention([mf.Head()], beta=5.0, mask="causal")
 law = mf.perturbed_uniform([[2, 0.1, 0.0], [3, 0.0, 0.05]])

@@ -24,9 +24,8 @@ problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA, law)
 problem
 
 # %%
-# `simulate` carries the density by its Fourier coefficients while it is smooth, and by
-# characteristics once clusters are too narrow for any spectrum. When that was, and what
-# became of it, stands in the run:
+# `simulate` stores the density by its Fourier coefficients while it is smooth, and by
+# characteristics once clusters are too narrow for any spectrum. The run reports when:
 
 run = mf.simulate(problem, until=60.0)
 run
@@ -38,8 +37,8 @@ run
 run.plot()
 
 # %%
-# Linear theory is right until moments are of order one, and then all degrees saturate
-# at once. How good was it?
+# Linear theory holds until moments are of order one. Then all degrees saturate at once.
+# Its error:
 
 moments = abs(run.moments[:, :6])
 rates = mf.growth_rates(problem, max_degree=5)

@@ -1,9 +1,9 @@
 r"""
-Run files, results, and going on
-================================
+Run files, results, resuming
+============================
 
-What Python does a run file does, and back: TOML in, HDF5 out. A file is whole at every
-moment, and a run that was stopped goes on from it to the same bits.
+A run file in TOML describes the same run as Python, and results are in HDF5. A result
+file is complete at every moment, and a stopped run continues from it to the same bits.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ import meanfield as mf
 folder = Path(mkdtemp())
 
 # %%
-# With `output=` a run is written as it goes.
+# With `output=` a run is written while it runs.
 
 law = mf.perturbed_uniform([[3, 0.1, 0.0], [1, 0.0, 0.02]])
 problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
@@ -25,8 +25,8 @@ first = mf.simulate(problem, until=20.0, save=11, output=folder / "three.h5")
 print(first)
 
 # %%
-# Later, ask for more and say `resume`. Nothing is computed twice, and it is the run
-# that one call would have made:
+# `resume` continues it to a later time. Nothing is computed twice, and the result
+# equals that of one call:
 
 more = mf.simulate(
     problem, until=60.0, save=31, output=folder / "three.h5", resume=True
@@ -35,14 +35,14 @@ whole = mf.simulate(problem, until=60.0, save=31)
 print("the same to the bit:", np.array_equal(more.moments, whole.moments))
 
 # %%
-# Everything needed to make it again is in the file, as a run file:
+# The file contains the run file that reproduces it:
 
 loaded = mf.load(folder / "three.h5")
 print(loaded.attributes["config"])
 
 # %%
-# That text runs by itself, with keys of your own where you like. On the command line it
-# is ``meanfield run again.toml --set problem.beta=4``.
+# This text can be run with other keys. On the command line this is
+# ``meanfield run again.toml --set problem.beta=4``.
 
 (folder / "again.toml").write_text(loaded.attributes["config"])
 _, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")

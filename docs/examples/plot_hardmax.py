@@ -4,7 +4,7 @@ Hardmax: the limit of large beta
 
 As :math:`\beta \to \infty` a token attends to the one token with the largest score,
 :math:`\dot x_i = V (y_i - x_i)` in :math:`\mathbb R^d`. Paths are smooth between the
-events at which a token turns to another one, and those are located to rounding.
+events at which a token turns to another one. These are located to rounding.
 """
 
 import matplotlib.pyplot as plt
@@ -13,8 +13,8 @@ import numpy as np
 import meanfield as mf
 
 # %%
-# The score matrix turns by a right angle and more: every token follows whoever is
-# farthest to its left.
+# The score matrix turns by more than a right angle: every token follows the token that
+# is farthest to its left.
 
 tokens = np.random.default_rng(6).normal(size=(24, 2))
 left = [[0.6, 0.8], [-0.8, 0.6]]
@@ -24,7 +24,7 @@ for event in run.events[:3]:
     print(f"t = {event.time:.4f}: token {event.token}, {event.before} -> {event.after}")
 
 # %%
-# Softmax comes near, with a difference of order :math:`1/\beta`:
+# The difference of softmax is of order :math:`1/\beta`:
 
 eight = mf.hardmax(mf.Euclidean(2), tokens[:8], score=left, until=1.0)
 differences = {}

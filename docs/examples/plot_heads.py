@@ -3,8 +3,8 @@ Heads with matrices: patterns that turn
 =======================================
 
 Attention with matrices :math:`Q, K, V` moves tokens by :math:`\sum_h V_h\, N_h / Z_h`.
-A value matrix that turns what it sees makes clusters that rotate while they form. The
-spectrum of uniform says so before any run.
+A value matrix that is a rotation makes clusters that rotate while they form. The
+spectrum about uniform predicts this.
 """
 
 import numpy as np
@@ -25,14 +25,14 @@ print(operator.describe())
 operator.plot()
 
 # %%
-# What nonlinear terms make of it: the clusters go on turning.
+# In a run, with nonlinear terms, the clusters go on turning.
 
 run = mf.simulate(problem, until=6.0)
 run.plot("density")
 
 # %%
-# Heads are added up, each with its own softmax. Here one draws tokens to the horizontal
-# axis, and the other turns them. Two opposite clusters form, which turn, but slowly.
+# Heads add up, each with its own softmax. Here one draws tokens to the horizontal axis,
+# and the other turns them. Two opposite clusters form, and turn slowly.
 
 heads = [mf.Head(score=[2.0, 0.0], value=[1.0, 0.0]), mf.Head(value=rotation, beta=2.0)]
 both = mf.Problem(mf.Circle(), mf.Attention(heads, "softmax", beta=3.0), initial=law)

@@ -2,7 +2,7 @@ r"""
 A staircase: how long clusters live
 ===================================
 
-Several clusters are no end but a stage that lasts. At large :math:`\beta` each lasts
+Several clusters are a metastable state. At large :math:`\beta` each such state lasts
 longer than all before it together, by factors like :math:`e^{\beta}`. Atoms, weighted
 clusters that merge as they meet, make such times affordable.
 """
@@ -37,20 +37,19 @@ run = mf.simulate(
 run
 
 # %%
-# The energy climbs a staircase. On a step nothing seems to happen, until two clusters
-# meet.
+# The energy climbs a staircase: it is nearly constant until two clusters meet.
 
 run.plot("staircase")
 
 # %%
-# Who met whom, and when:
+# The clusters that met, and the times:
 
 run.plot("tree")
 
 # %%
 # The last step is the longest, and its end is known in closed form: `two_cluster_time`
-# integrates the angle between two clusters. Of :math:`k` equal clusters at equal
-# distances only rates are needed, and a constant (`polygon_lifetime`):
+# integrates the angle between two clusters. The lifetime of :math:`k` equal clusters at
+# equal distances needs only a rate and a constant (`polygon_lifetime`):
 
 betas = np.linspace(4, 25, 22)
 _, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")

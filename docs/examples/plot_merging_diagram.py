@@ -23,10 +23,10 @@ high = mf.merging_diagram(16, 128, betas=betas, times=times, runs=4)
 high
 
 # %%
-# In many dimensions random tokens are nearly orthogonal, all angles close together, and
-# one curve parts "none has met" from "all have met": the dashed one, for exactly equal
-# angles. In the plane a third region appears at large :math:`\beta`, where several
-# clusters last: a share that is neither 0 nor 1.
+# In many dimensions random tokens are nearly orthogonal. The dashed curve, for exactly
+# equal angles, separates "none has met" from "all have met". In the plane there is a
+# third region at large :math:`\beta`, where several clusters last and the share is
+# neither 0 nor 1.
 
 figure, panels = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
 for axes, made in zip(panels, (flat, high), strict=True):

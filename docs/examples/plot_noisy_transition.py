@@ -2,9 +2,9 @@ r"""
 A phase transition with noise
 =============================
 
-Let tokens diffuse besides attending: :math:`\partial_t \mu + \operatorname{div}(\mu v)
+Let tokens also diffuse: :math:`\partial_t \mu + \operatorname{div}(\mu v)
 = D \Delta \mu`. Above a critical :math:`D` the uniform measure is stable, below it
-order wins. Does order set in continuously, or with a jump?
+ordered states exist. Does order set in continuously, or with a jump?
 """
 
 import matplotlib.pyplot as plt
@@ -35,9 +35,9 @@ sharp
 print("tricritical beta:", mf.tricritical_beta(mf.Circle()))
 
 # %%
-# Order parameter against diffusivity along both branches. Stationary states are solved
-# for, not simulated; grey is the window in which uniform and order are both stable, and
-# the dot where their free energies are equal.
+# Order parameter against diffusivity along both branches of stationary states. In the
+# grey window uniform and order are both stable; at the dot their free energies are
+# equal.
 
 figure, panels = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
 for axes, beta in zip(panels, (2.0, 5.0), strict=True):
@@ -69,8 +69,7 @@ jump.legend(frameon=False)
 plt.show()
 
 # %%
-# Which of two stable states a run ends in depends on where it begins: the same noise,
-# two initial laws.
+# The initial law decides in which of two stable states a run ends:
 
 noisy = mf.Flow("none", diffusivity=0.0358)
 for concentration in (1.0, 5.0):

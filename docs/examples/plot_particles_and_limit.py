@@ -4,8 +4,8 @@ How close are N tokens to their limit?
 
 Draw :math:`n` tokens from the initial density, move them by the same attention, and
 measure how far they are from the density that solves the mean-field equation, in the
-Wasserstein distance :math:`W_1`. Chance makes it of order :math:`n^{-1/2}` at first;
-how fast does it grow?
+Wasserstein distance :math:`W_1`. At first it is of order :math:`n^{-1/2}`. How fast
+does it grow?
 """
 
 import matplotlib.pyplot as plt
@@ -26,16 +26,16 @@ study = mf.convergence_study(
 study
 
 # %%
-# At first the distance falls like :math:`n^{-1/2}`: chance, and nothing else. Then
-# instability drives every system away from the limit, no faster than the fastest mode
-# (dashed). Small systems get there first; once their clusters stand elsewhere, the
-# exponent says less and less.
+# At first the distance falls like :math:`n^{-1/2}`, by sampling alone. Then instability
+# drives every system away from the limit, no faster than the fastest mode (dashed).
+# Once the clusters of small systems are elsewhere, the exponent is no longer that of
+# the limit.
 
 study.plot()
 
 # %%
-# One system looks like this. The density is drawn behind its tokens; both see the same
-# clusters, but not at the same places.
+# One system, with the density behind its tokens. Both have the same number of clusters,
+# but not at the same places.
 
 few, until = 300, 60.0
 limit = mf.simulate(problem, until=until)

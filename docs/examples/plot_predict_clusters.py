@@ -2,9 +2,8 @@ r"""
 How many clusters will tokens form?
 ===================================
 
-Tokens that are spread at random are nearly uniform, and leave uniform along its
-unstable modes. Two questions need no simulation of them: which modes grow, and how many
-clusters that comes to.
+Random tokens are nearly uniform, and leave uniform along its unstable modes. Theory
+predicts without a simulation which modes grow, and how many clusters form.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +22,7 @@ print("fastest degree", mf.dominant_degree(problem))
 print("rates of degrees 2 to 5:", rates[2:6].round(4))
 
 # %%
-# So the number of clusters is no number but a law. `predict_clusters` draws the initial
+# So the number of clusters is random. `predict_clusters` draws the initial
 # moments of many sets of 20,000 tokens, lets all modes grow by linear theory until they
 # are no longer small, and solves the mean-field equation from there (the *corrected*
 # law).
@@ -32,9 +31,9 @@ prediction = mf.predict_clusters(problem, tokens=20_000, runs=200)
 print(prediction)
 
 # %%
-# The dominant degree says four. Three is the more likely: neighbouring wells of the
-# potential merge before clusters are tight. In a notebook a prediction shows what it
-# knows:
+# The dominant degree is four, but three clusters are more likely: neighbouring wells of
+# the potential merge before clusters are tight. In a notebook a prediction shows its
+# report:
 
 prediction
 

@@ -3,9 +3,9 @@ Without layer normalisation: polytopes and hyperplanes
 ======================================================
 
 In :math:`\mathbb R^d` tokens of one softmax head move by :math:`\dot x_i = \sum_j
-P_{ij} V x_j` and grow without bound. What has a limit is :math:`z_i = e^{-tV} x_i`, and
-its shape depends on :math:`V`: the boundary of a polytope, or a few parallel
-hyperplanes (`arXiv:2305.05465 <https://arxiv.org/abs/2305.05465>`_).
+P_{ij} V x_j` and grow without bound. :math:`z_i = e^{-tV} x_i` has a limit, whose shape
+depends on :math:`V`: the boundary of a polytope, or a few parallel hyperplanes
+(`arXiv:2305.05465 <https://arxiv.org/abs/2305.05465>`_).
 """
 
 import matplotlib.pyplot as plt

@@ -21,8 +21,7 @@ density = mf.simulate(problem, until=32.0, save=5)
 density.plot("map")
 
 # %%
-# Equal areas of these maps are equal areas of the sphere. Tokens drawn from the same
-# law, on their own, go to the same corners:
+# These maps have equal areas. Tokens drawn from the same law go to the same corners:
 
 tokens = mf.simulate(
     problem, until=64.0, save=5, representation="particles", tokens=1000
@@ -30,8 +29,8 @@ tokens = mf.simulate(
 tokens.plot("map")
 
 # %%
-# Four clusters, each with the mass that the law gives it, and how far apart their
-# centres are, in degrees (109.47 of a regular tetrahedron):
+# The masses of the four clusters, and the angles between their centres in degrees
+# (109.47 for a regular tetrahedron):
 
 last = tokens.observables
 mass = last["clusters/mass"][-1]

@@ -2,9 +2,9 @@ r"""
 Steering: gradients through a run
 =================================
 
-`gradient` differentiates what a run ends with, with respect to any parameters, by one
-backward sweep. With it an optimiser can choose them: here :math:`\beta` of five stages,
-so that tokens make two clusters where they would make four.
+`gradient` differentiates an observable at the end of a run with respect to any
+parameters, by one backward sweep. Here an optimiser chooses :math:`\beta` of five
+stages so that tokens form two clusters instead of four.
 """
 
 import matplotlib.pyplot as plt
@@ -35,8 +35,7 @@ def staged(betas: NDArray[np.float64]) -> mf.Problem:
 
 
 # %%
-# What is to be small: power in other degrees than 2 and its double, relative to that of
-# degree 2.
+# The loss: power in degrees other than 2 and its double, relative to that of degree 2.
 
 
 def others(moments: NDArray[np.complex128]) -> float:
@@ -59,7 +58,7 @@ best = minimize(
 print("betas of the stages:", best.x.round(3), "after", best.nfev, "gradients")
 
 # %%
-# The same prompt, left alone and steered:
+# The same initial density, without and with steering:
 
 figure, (alone, steered) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 for axes, betas, title in [

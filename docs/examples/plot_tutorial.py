@@ -8,9 +8,9 @@ of many tokens their distribution :math:`\mu` obeys
 .. math:: \partial_t \mu + \operatorname{div}(\mu\, v) = 0, \qquad
     v(x) = \nabla (W * \mu)(x), \qquad W(s) = \tfrac1\beta e^{\beta s - \beta} .
 
-This tutorial takes one such problem from the first question, how many clusters there
-will be, through a run and the checks that it deserves, to tokens, heads and files. With
-all its results it is also a notebook, ``docs/tutorial.ipynb``.
+This tutorial predicts how many clusters form, runs and checks one such problem, and
+goes on to tokens, heads and files. With all its results it is also a notebook,
+``docs/tutorial.ipynb``.
 """
 
 from pathlib import Path
@@ -35,15 +35,15 @@ problem
 
 # %%
 # The bars are the growth rates of degrees 1, 2, ... about the uniform measure: degree 3
-# grows fastest. For tokens that are spread at random, whose moments are noise of size
-# :math:`n^{-1/2}`, that makes three clusters the likely outcome, but not the only one:
+# grows fastest. For random tokens, whose moments are noise of size :math:`n^{-1/2}`,
+# three clusters are therefore likely, but not certain:
 
 random = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
 mf.predict_clusters(random, tokens=1000, runs=200)
 
 # %%
 # Time is *scaled time*, that of a kernel of largest value 1. Papers leave out the
-# factor :math:`e^{-\beta}`; ``unit="paper"`` takes and gives their time.
+# factor :math:`e^{-\beta}`; ``unit="paper"`` converts times.
 #
 # A run
 # -----
@@ -52,7 +52,7 @@ run = mf.simulate(problem, until=0.4, unit="paper", save=41)
 run
 
 # %%
-# A run has its times, the moments of the measure at each, and what was observed of it.
+# A run has times, and at each the moments of the measure and observables.
 
 print(run.time.shape, run.moments.shape)
 print("masses of the clusters:", run.observables["clusters/mass"][-1].round(4))
@@ -72,16 +72,15 @@ rate = np.log(c3[-1] / c3[0]) / run.scaled_time[4]
 print(f"measured {rate:.5f}, predicted {mf.growth_rates(problem)[3]:.5f}")
 
 # %%
-# The flow is a gradient flow: the energy grows by exactly what the flow dissipates.
-# Both are stored, computed independently of each other, while a density carries the
-# run.
+# The flow is a gradient flow: the rate of the energy equals the dissipation of the
+# flow. For densities a run stores both, computed independently of each other.
 
 by_density = np.array(run.representation) == "density"
 ratio = run.diagnostics["energy_rate"] / run.diagnostics["energy_dissipation"]
 print("largest deviation:", abs(ratio[by_density] - 1).max())
 
 # %%
-# `verify` asks for all that its mathematics promises of a run:
+# `verify` checks a run against the laws of its mathematics:
 
 mf.verify(run)
 
@@ -90,8 +89,8 @@ mf.verify(run)
 # ---------------------
 #
 # Systems of :math:`n` tokens, each drawn from the initial density, and their
-# distance :math:`W_1` to it, in radians. A hundredfold more tokens are about ten times
-# closer, and instability drives all of them apart in time.
+# distance :math:`W_1` to its evolution, in radians. A hundred times as many tokens are
+# about ten times closer. All distances grow, because the uniform density is unstable.
 
 times = run.time[:21:2]
 _, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
@@ -120,8 +119,8 @@ plt.show()
 #
 # Softmax divides the velocity by
 # :math:`Z(x) = \int e^{\beta\langle x, y\rangle} d\mu(y)`, and heads have matrices
-# :math:`Q, K, V`. A value matrix that turns what it sees makes clusters that rotate
-# while they form:
+# :math:`Q, K, V`. A value matrix that is a rotation makes clusters that rotate while
+# they form:
 
 turning = mf.Head(value=[[0.825, -0.565], [0.565, 0.825]])
 heads = mf.Attention([turning], "softmax", beta=5.0)
@@ -144,8 +143,8 @@ mf.simulate(ball, until=0.2, unit="paper", save=3).plot("map")
 # Files
 # -----
 #
-# A run goes to a file, and comes back as the same object. ``meanfield plot``, ``info``
-# and ``view`` take it, too.
+# `save` writes a run, and `load` reads it. ``meanfield plot``, ``info`` and ``view``
+# take the file, too.
 
 path = Path(mkdtemp()) / "three.h5"
 run.save(path)

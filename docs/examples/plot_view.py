@@ -2,15 +2,15 @@ r"""
 Look at a run in the browser
 ============================
 
-A figure shows some times of a run, a view all of them: turn the globe, play, step with
-the arrow keys, go to a time by a click into the pictures at the right. `run.view()` is
-one page without any request to a network, which notebooks show in place.
+A view shows all saved times of a run: turn the globe, play, step with the arrow keys,
+go to a time by a click into the pictures at the right. `run.view()` is one page that
+needs no network. Notebooks show it in place.
 """
 
 import meanfield as mf
 
 # %%
-# Three waves on the sphere, and what becomes of them by softmax attention:
+# Three waves on the sphere under softmax attention:
 
 law = mf.perturbed_uniform([[1, 0, 0.05], [2, 1, 0.15], [3, -2, 0.15]])
 problem = mf.Problem(mf.Sphere(), mf.exponential(beta=4.0), mf.SA, law)
@@ -18,9 +18,8 @@ run = mf.simulate(problem, until=3.0, save=25, tolerance=1e-5)
 run.view()
 
 # %%
-# A thousand tokens of the same law, which go on longer, are dots over their density,
-# smoothed by the heat kernel. On the circle a ring, or a ribbon, takes the place of the
-# globe, and in other dimensions a cloud on the leading principal axes.
+# A run of a thousand tokens of the same law to a later time. Tokens are dots over their
+# density, smoothed by the heat kernel.
 
 tokens = mf.simulate(
     problem, until=12.0, save=13, representation="particles", tokens=1000
@@ -28,7 +27,7 @@ tokens = mf.simulate(
 tokens.view()
 
 # %%
-# On the command line that is ``meanfield view run.h5 --open``; `save` writes the page.
-# As a figure the same looks like this:
+# On the command line this is ``meanfield view run.h5 --open``; `save` writes the page.
+# A figure of the same run:
 
 tokens.plot("map")

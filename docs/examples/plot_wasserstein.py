@@ -23,8 +23,7 @@ print(f"densities:         W1 = {mf.wasserstein(first, second):.6f} rad")
 print(f"tokens of the first: W1 = {mf.wasserstein(tokens, first):.6f} rad")
 
 # %%
-# On the circle these are exact, to rounding: mass that turns by an angle of 0.3 has
-# moved by 0.3.
+# On the circle these are exact to rounding: a rotation by 0.3 moves mass by 0.3.
 
 angles = rng.normal(0.0, 0.2, 500)
 turned = mf.wasserstein(
@@ -33,9 +32,8 @@ turned = mf.wasserstein(
 print(f"turned by 0.3:     W2 = {turned:.15f}")
 
 # %%
-# On the sphere no formula is known, and a number is of little use without its error.
-# The answer is a bracket, its ends proved by a plan and by potentials of the dual
-# problem:
+# On the sphere no formula is known. The result is a bracket, whose ends are proved by a
+# plan and by potentials of the dual problem:
 
 sphere = mf.Sphere()
 tetrahedron = mf.perturbed_uniform([[3, 2, 0.2]]).build(sphere)
@@ -43,8 +41,8 @@ few = mf.Measure(sphere, mf.sample_tokens(tetrahedron, 100, rng))
 print(mf.wasserstein(few, tetrahedron, p=1))
 
 # %%
-# How fast do samples approach their law? On the circle like :math:`n^{-1/2}`, for
-# :math:`W_1`. Cheaper distances, by moments, fall likewise, but are other numbers.
+# On the circle :math:`W_1` of samples to their law falls like :math:`n^{-1/2}`, and so
+# do cheaper distances, by moments.
 
 sizes = 2 ** np.arange(5, 15)
 distances = {"$W_1$": [], "Sobolev": [], "MMD": []}
