@@ -1,4 +1,4 @@
-"""Stationary states of the noisy equation: what they are, and which of them are stable."""
+"""Stationary states of the noisy equation, their branches and their stability."""
 
 from meanfield.stationary.branches import Branch, SpecialPoint, primary_branch
 from meanfield.stationary.self_consistency import SelfConsistency, polyhedral

@@ -1,18 +1,18 @@
-"""Branches of stationary states: how they change with the diffusivity.
+"""Branches of stationary states as functions of the diffusivity.
 
-The primary branch leaves uniform at the critical diffusivity in the degree that loses stability
-first. Along every branch its saddle nodes are located, and its transition: where its free energy
-is that of uniform.
+The primary branch leaves uniform at the critical diffusivity, in the degree that loses stability
+first. On every branch the module locates saddle nodes and the transition, where the free energy is
+that of uniform.
 
-Order leaves uniform continuously or with a jump. The branch from the critical diffusivity D_# is,
-with eps the moment of the dominant degree k:
+Order sets in continuously or with a jump. Let eps be the moment of the dominant degree k. At the
+critical diffusivity D_# the branch begins like
 
     D = D_# (1 + B eps^2 + ...).
 
-It exists below D_# if B < 0 (continuous) and overhangs above it if B > 0 (discontinuous). B needs
-the square of the dominant harmonic, p_k^2 = 1 + kappa p_{2k}, which holds on the circle with
-kappa^2 = 1/2, and on S^{d-1} for k = 1 with kappa^2 = (2d - 2)/(d + 2). With the ratios
-q = w_{2k} / w_k and alpha_l = a_l / a_0,
+It exists below D_# if B < 0 (continuous) and overhangs above it if B > 0 (discontinuous). The
+square of the dominant harmonic is p_k^2 = 1 + kappa p_{2k}, on the circle with kappa^2 = 1/2, and
+on S^{d-1} for k = 1 with kappa^2 = (2d - 2)/(d + 2). With the ratios q = w_{2k} / w_k and
+alpha_l = a_l / a_0,
 
     USA   B = kappa^2 q / (2 (1 - q)) + kappa^2 / 6 - 1/3
     SA    B = kappa (q mu - alpha_k kappa / 2 - alpha_{2k} mu) + alpha_k^2 (1 + kappa^2) / 3
@@ -58,13 +58,13 @@ _KINDS: Mapping[str, Kind] = {
     "fold": "saddle_node",
     "transition": "transition",
 }
-# Moment of the critical degree at the first point: D - D_# is still small there, yet resolved.
+# Moment of the critical degree at the first point: D - D_# is small there, but resolved.
 _FIRST_MOMENT = 1e-3
-# Ordered states above this, and below uniform by D in free energy, end a branch.
+# A branch ends at an order parameter above this, if its free energy is below uniform by D.
 _ALMOST_DIRAC = 0.98
-# The next quadrature is for states a little sharper than the branch was seen to have.
+# The next quadrature resolves states that are a little sharper than those of the branch.
 _SPARE = 0.8
-# A branch has 40 to 80 points then: turns are not stepped over, and splines through them exact.
+# It gives 40 to 80 points: no turn is missed, and splines through them are accurate.
 _LARGEST_STEP = 0.15
 # The work grows as the fourth power of the degree: minutes here, hours at three times as much.
 _CONTINUED_DEGREE = 1000
@@ -72,10 +72,10 @@ _CONTINUED_DEGREE = 1000
 
 @dataclass(frozen=True, eq=False)
 class SpecialPoint:
-    """A point of a branch where something happens.
+    """A special point of a branch.
 
     kind: "bifurcation" (another branch crosses), "saddle_node" (the branch turns) or "transition"
-    (its free energy is that of uniform); value: diffusivity there.
+    (its free energy is that of uniform); value: its diffusivity.
     """
 
     kind: Kind
@@ -92,11 +92,11 @@ class Branch:
     - degree: the critical degree of the problem.
     - values: diffusivity; it turns at saddle nodes.
     - free_energy: above uniform at the same diffusivity; NaN if none is known.
-    - order_parameter: moment of the critical degree as a share of that of a Dirac: |int x dmu| for
+    - order_parameter: moment of the critical degree relative to that of a Dirac: |int x dmu| for
       degree 1, |int e^{ik theta} dmu| for degree k on the circle.
-    - stable_within_symmetry: whether no perturbation of the symmetry grows; for all others see
-      `state(i).is_stable`.
-    - special (tuple of SpecialPoint): in the order in which the branch passes them.
+    - stable_within_symmetry: whether no perturbation with the symmetry grows; for all perturbations
+      see `state(i).is_stable`.
+    - special (tuple of SpecialPoint): in order along the branch.
     """
 
     problem: Problem
@@ -110,7 +110,7 @@ class Branch:
     special: tuple[SpecialPoint, ...]
 
     def state(self, i: int) -> StationaryState:
-        """Stationary state of a point, of the problem with the diffusivity there."""
+        """Stationary state at a point, with the problem at its diffusivity."""
         problem, value = self.problem, float(self.values[i])
         problem = replace(problem, flow=replace(problem.flow, diffusivity=value))
         return StationaryState(problem, self.symmetry, self.moments[i])
@@ -119,11 +119,11 @@ class Branch:
 def primary_branch(problem: Problem, *, smallest: float = 0.1) -> Branch:
     """Branch of ordered states that leaves uniform at the critical diffusivity D_#.
 
-    Followed through its saddle nodes until the diffusivity is `smallest` D_#, or the state almost
-    a Dirac and uniform far behind in free energy. It ends earlier where moments no longer hold the
-    state: for SA with beta < 0 it is densest where a*f vanishes. States are axisymmetric, and
-    k-fold if degree k is the critical one on the circle (even, if k is on the sphere). Its first
-    point is uniform at D_#. ContinuationError if it cannot be followed to its end.
+    Its first point is uniform at D_#. It passes saddle nodes and ends at the diffusivity `smallest`
+    D_#, or when the state is almost a Dirac with a free energy far below uniform. It ends earlier
+    where moments cannot represent the state: for SA with beta < 0 the density is largest where a*f
+    vanishes. States are axisymmetric; for the critical degree k they are k-fold on the circle, and
+    even on spheres if k is even. ContinuationError if the branch cannot be followed to its end.
 
     >>> import meanfield as mf
     >>> branch = primary_branch(mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA))
@@ -138,7 +138,7 @@ def primary_branch(problem: Problem, *, smallest: float = 0.1) -> Branch:
     check_narrowness(problem)
     critical, degree = critical_diffusivity(problem), critical_degree(problem)
     fold, lowest = _symmetry_fold(problem, degree), smallest * critical
-    # Quadrature for states as narrow as the kernel; finer, if some are narrower.
+    # Quadrature for states as narrow as the kernel, refined below if some are narrower.
     resolved = max(lowest, steepest(problem) / max(problem.zonal.degree, fold) ** 2)
     with one_blas_thread():
         while True:
@@ -153,7 +153,7 @@ def primary_branch(problem: Problem, *, smallest: float = 0.1) -> Branch:
 
 
 def check_narrowness(problem: Problem) -> int:
-    """Number of degrees that the stationary states of a problem need, refused if too many."""
+    """Number of degrees that stationary states of a problem need; ValueError if too many."""
     degrees = carrying_degree(problem)
     if degrees > _CONTINUED_DEGREE:
         raise ValueError(
@@ -164,7 +164,7 @@ def check_narrowness(problem: Problem) -> int:
 
 
 def _from_uniform(family: Family, degree: int, direction: float, smallest: float) -> Curve:
-    """The curve that leaves uniform in the moment of a degree, from uniform on."""
+    """The curve from uniform on, which it leaves in the moment of a degree."""
     dirac, index = family.symmetry.dirac, _index_of(family, degree)
     along = np.eye(1, len(dirac) + 1, index)[0]
     # Small enough for B eps^2 to be small.
@@ -175,7 +175,7 @@ def _from_uniform(family: Family, degree: int, direction: float, smallest: float
     def ends(point: CurvePoint) -> bool:
         if family.is_lost(point):
             return True
-        # An unknown free energy is NaN, and not refined.
+        # True also for NaN, an unknown free energy.
         behind = not family.free_energy(point) > -family.diffusivity(point.parameter)
         return bool(point.state[index] > _ALMOST_DIRAC) and behind
 
@@ -187,7 +187,7 @@ def _from_uniform(family: Family, degree: int, direction: float, smallest: float
         tests={"transition": family.free_energy},
         pace=Pace(first=0.5 * float(guess[index]), largest=_LARGEST_STEP),
     )
-    # Uniform itself is left out by the continuation: two curves cross there.
+    # The continuation cannot include uniform, where two curves cross.
     uniform = replace(start, state=np.zeros(len(dirac)), parameter=0.0)
     born = Located("bifurcation", uniform, 0)
     later = tuple(replace(each, after=each.after + 1) for each in curve.located)
@@ -195,7 +195,7 @@ def _from_uniform(family: Family, degree: int, direction: float, smallest: float
 
 
 def _branch_of(problem: Problem, family: Family, curve: Curve, degree: int) -> Branch:
-    """The curve in the words of physics; `degree` is the critical one."""
+    """Branch of a curve; `degree` is the critical one."""
     points, index = curve.points, _index_of(family, degree)
     return Branch(
         problem=problem,
@@ -220,13 +220,13 @@ def _branch_of(problem: Problem, family: Family, curve: Curve, degree: int) -> B
 
 
 def _index_of(family: Family, degree: int) -> int:
-    """Where the basis of the family has a degree."""
+    """Index of a degree in the basis of the family."""
     return int(np.flatnonzero(family.symmetry.degrees == degree)[0])
 
 
 def _stability(family: Family, curve: Curve) -> npt.NDArray[np.bool_]:
-    """Stability of every point; between folds and crossings it cannot change, so one decides."""
-    # Where a curve ends in uniform, that point is marginal and is counted with its neighbours.
+    """Stability of every point; between folds and crossings it is constant, so one decides."""
+    # A point of uniform at an end is marginal, and belongs to its neighbours.
     ends = (curve.points[0], curve.points[-1])
     turns = [
         each.after + 1
@@ -241,7 +241,7 @@ def _stability(family: Family, curve: Curve) -> npt.NDArray[np.bool_]:
 
 
 def _symmetry_fold(problem: Problem, degree: int) -> int:
-    """Fold of the axisymmetric states of a degree: the degree on the circle, parity above."""
+    """Fold of the axisymmetric states of a degree: the degree on the circle, 1 or 2 on spheres."""
     return degree if problem.zonal.dimension == 1 else 2 - degree % 2
 
 
@@ -249,23 +249,23 @@ def _symmetry_fold(problem: Problem, degree: int) -> int:
 def tricritical_beta(manifold: Geometry) -> float:
     """The beta above which order sets in with a jump, for attractive USA.
 
-    The root of I_{d/2+1}(beta) / I_{d/2}(beta) = 1/d on the unit sphere of R^d, for the exponential
-    kernel. Self-attention with softmax (SA) has none: B < 0 at every beta > 0.
+    It solves I_{d/2+1}(beta) / I_{d/2}(beta) = 1/d on the unit sphere of R^d, for the exponential
+    kernel. Softmax attention (SA) has no such beta: B < 0 at every beta > 0.
 
     Parameters
     ----------
     manifold : Circle or Sphere
-        `Sphere(d)`, of any d.
+        `Sphere(d)` of any d.
 
     Returns
     -------
     float
-        To a few roundings.
+        Accurate to a few roundings.
 
     Raises
     ------
     TypeError
-        If it is no manifold: a number could mean that of the sphere or that of the space around it.
+        If it is no manifold; a number could be the dimension of the sphere or of R^d.
 
     References
     ----------
@@ -284,15 +284,13 @@ def tricritical_beta(manifold: Geometry) -> float:
 def branch_direction(problem: Problem) -> float:
     """Coefficient B in D = D_# (1 + B eps^2 + ...) of the branch that leaves uniform.
 
-    Negative: order sets in continuously. Positive: with a jump. Infinite: with a jump too, since
-    the branch leaves linearly in eps, as it does for even degrees on the sphere.
+    eps is the moment of the critical degree in the normalised basis, sqrt(d) times the order
+    parameter for degree 1. Order sets in continuously if B < 0, with a jump if B > 0
+    (`tricritical_beta` has B = 0). Infinite, also with a jump, if the branch leaves linearly in
+    eps, as for even degrees on the sphere.
 
-    Returns: dimensionless; eps is the moment of the critical degree in the normalised basis,
-    sqrt(d) times the order parameter for degree 1. ValueError if nothing grows, or if a normalised
-    flow has a kernel that is not built in. If the critical degree is an odd one above 1 on the
-    sphere.
-
-    See `tricritical_beta`: where B = 0.
+    ValueError if nothing grows, a normalised flow has a kernel that is not built in, or the
+    critical degree on the sphere is odd and above 1.
 
     >>> import meanfield as mf
     >>> round(branch_direction(mf.Problem(mf.Circle(), mf.linear(), mf.USA)), 12)
@@ -318,7 +316,7 @@ def branch_direction(problem: Problem) -> float:
     kappa = math.sqrt(squared)
     coupling = couplings(problem, 2 * k)
     q = float(coupling[2 * k] / coupling[k])
-    # Ratios that differ from 1 by rounding of a quadrature are 1.
+    # TIE: the rounding of a quadrature.
     if q >= 1.0 - TIE:
         # Both degrees lose stability together: the branch leaves linearly.
         return math.inf

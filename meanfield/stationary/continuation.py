@@ -1,21 +1,21 @@
 """Continuation of a curve F(x, p) = 0 by pseudo-arclength, through folds.
 
-A step from a point y = (x, p), x of n components and p a number, with unit tangent t is predicted
-along t and corrected by Newton's method on the bordered system:
+Let y = (x, p) be a point with n components x and a number p, and t its unit tangent. A step is
+predicted along t and corrected by Newton's method on the bordered system:
 
     F(y') = 0,    <t, y' - y> = sigma.
 
-It is regular at folds too, where dF/dx is not. Special points are zeros of test functions. Two
-points bracket a zero, and Brent's method on the corrected curve solves for it, as precisely as the
-function allows. Always tested: `fold` (dp/ds = 0) and `bifurcation` (another curve crosses: the
-determinant of the bordered matrix changes sign).
+It is regular also at folds, where dF/dx is not. Special points are zeros of test functions: points
+bracket a zero, and Brent's method on the corrected curve finds it. Every curve has the tests `fold`
+(dp/ds = 0) and `bifurcation` (another curve crosses: the determinant of the bordered matrix changes
+sign).
 
 Stationary states are such systems with
 
-    x_j = m_j / p_j(1),    p = log(D / D_0):
+    x_j = m_j / p_j(1),    p = log(D / D_0).
 
-moments as shares of the moments of a Dirac, so that a step means the same in every dimension, and
-a diffusivity that may change by orders of magnitude.
+Moments are relative to those of a Dirac, so a step has the same meaning in every dimension. The
+diffusivity may change by orders of magnitude.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from meanfield.problem import Problem
 from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.symmetry import Symmetry, steepest
 
-# Quadratic convergence from a prediction needs three to five; the continuation halves its step
-# if these do not do.
+# Quadratic convergence from a prediction needs three to five; otherwise the continuation halves its
+# step.
 _NEWTON_STEPS = 10
-# A Newton step of this size is followed by one of its square; below _STALLED steps that do not
-# shrink any more are rounding.
+# The Newton step after one of this size would be its square. Steps below _STALLED that do not
+# shrink are rounding.
 _CONVERGED = 1e-11
 _STALLED = 1e-7
-# Newton's method that moves the parameter farther from its prediction goes to another curve, if
-# anywhere: parameters are logarithms, of which functions of any growth are taken.
+# Newton's method fails if it moves the parameter farther from its prediction, probably to another
+# curve. Parameters are logarithms, and their exponentials must not overflow.
 FARTHEST = 0.3
 
 
 class ContinuationError(RuntimeError):
-    """The curve could not be followed to its end, from a place on: reason, where, parameter p."""
+    """A curve could not be followed to its end; it has the reason and the parameter p."""
 
     def __init__(self, reason: str, parameter: float | None = None, where: str = "") -> None:
         place = where if parameter is None or where else f"p = {parameter:g}"
@@ -57,7 +57,7 @@ class ContinuationError(RuntimeError):
 
 @dataclass(frozen=True)
 class System:
-    """The equations F(x, p) = 0: F (n,), dF/dx (n, n), dF/dp (n,); the last need not be exact."""
+    """Equations F(x, p) = 0: F (n,), dF/dx (n, n), dF/dp (n,); dF/dp need not be exact."""
 
     residual: Callable[[FloatArray, float], FloatArray]
     jacobian: Callable[[FloatArray, float], FloatArray]
@@ -71,12 +71,12 @@ class CurvePoint:
     state: FloatArray  # (n,): x
     parameter: float  # p
     tangent: FloatArray  # (n + 1,): unit vector (dx/ds, dp/ds)
-    # Determinant of dF with the tangent as last row: its sign, the logarithm of its modulus.
+    # Determinant of dF with the tangent as last row: sign, and logarithm of the modulus.
     determinant: tuple[float, float]
 
 
 def first_point(system: System, state: FloatArray, parameter: float, row: FloatArray) -> CurvePoint:
-    """Point of the curve near a guess, on its plane <row, (x, p)>, with <row, tangent> > 0."""
+    """Point of the curve near a guess, with the same <row, (x, p)>, and <row, tangent> > 0."""
     row = row / np.linalg.norm(row)
     point, converged = corrected(system, np.append(state, parameter), row)
     if not converged:
@@ -90,7 +90,7 @@ def vector(point: CurvePoint) -> FloatArray:
 
 
 def corrected(system: System, guess: FloatArray, row: FloatArray) -> tuple[FloatArray, bool]:
-    """Newton's method in the plane of the guess across `row`, and whether it converged."""
+    """Newton's method in the plane through the guess normal to `row`, and whether it converged."""
     from scipy.linalg.lapack import dgetrf, dgetrs
 
     point, level, last = guess, float(row @ guess), math.inf
@@ -111,7 +111,7 @@ def corrected(system: System, guess: FloatArray, row: FloatArray) -> tuple[Float
 
 
 def point_at(system: System, vector: FloatArray, row: FloatArray) -> CurvePoint:
-    """The point with its tangent, which is oriented along `row`."""
+    """The point with its tangent, oriented along `row`."""
     from scipy.linalg.lapack import dgetrf, dgetrs
 
     factors, pivots, singular = dgetrf(_bordered(system, vector, row))
@@ -122,7 +122,7 @@ def point_at(system: System, vector: FloatArray, row: FloatArray) -> CurvePoint:
     diagonal = np.diagonal(factors)
     swaps = np.count_nonzero(pivots != np.arange(len(vector)))
     sign = float(np.prod(np.sign(diagonal)) * (-1.0) ** swaps)
-    # The tangent is <row, tangent> = 1 / length of the way: Laplace expansion of the last row.
+    # Laplace expansion by the last row, with <row, tangent> = 1 / length.
     logarithm = float(np.sum(np.log(np.abs(diagonal)))) + math.log(length)
     return CurvePoint(vector[:-1], float(vector[-1]), tangent / length, (sign, logarithm))
 
@@ -134,21 +134,22 @@ def _bordered(system: System, vector: FloatArray, row: FloatArray) -> FloatArray
     return np.vstack([np.column_stack([system.jacobian(state, parameter), slope]), row])
 
 
-# A curve that takes shorter steps has ended, or its residual is rounding.
+# If steps must be shorter, the curve has ended, or its residual is rounding.
 _SMALLEST_STEP = 1e-9
-# Tangents of neighbouring points are nearly parallel, so that no turn is stepped over.
+# Tangents of neighbouring points are nearly parallel, so no turn is missed.
 _LEAST_COSINE = math.cos(0.35)
-# Rounding of a length of 1: a zero is found as precisely as its test function allows.
+# Rounding of a length of 1: zeros are as precise as the test function allows.
 _ARC_TOLERANCE = 1e-15
-# A corrected point this share of its interval away from the interpolated one is on another curve.
+# A corrected point is on another curve if it is farther from the interpolated one than this share
+# of the interval.
 _LARGEST_SHARE = 0.1
-# Just below the largest exponent; of a determinant beyond only the sign counts.
+# Just below the largest exponent; of a larger determinant only the sign matters.
 _LARGEST_LOGARITHM = 700.0
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Steps along the curve: the first, the largest, the ratio by which they grow, and how many."""
+    """Steps along the curve: first and largest length, growth factor, largest number of points."""
 
     first: float = 1e-2
     largest: float = 0.2
@@ -157,7 +158,7 @@ class Pace:
 
 
 Test = Callable[[CurvePoint], float]
-"""A function that changes sign where something happens; NaN where it has no meaning."""
+"""A function that changes sign at a special point; NaN where it is undefined."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +172,7 @@ class Located:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Points along a curve, and what was located between them, in order."""
+    """Points along a curve, and the special points between them, in order."""
 
     points: tuple[CurvePoint, ...]
     located: tuple[Located, ...]
@@ -186,10 +187,10 @@ def follow(
     tests: Mapping[str, Test] | None = None,
     pace: Pace | None = None,
 ) -> Curve:
-    """Follow the curve from `start` along its tangent, until p leaves its bounds or `stop` says so.
+    """Follow the curve from `start` along its tangent, until p leaves its bounds or `stop` is true.
 
-    tests: test functions by name, beside "fold" and "bifurcation"; pace: steps. Keller, in
-    Rabinowitz (ed.), Applications of Bifurcation Theory (1977), 359-384.
+    tests: test functions by name, besides "fold" and "bifurcation". Keller, in Rabinowitz (ed.),
+    Applications of Bifurcation Theory (1977), 359-384.
     """
     pace = pace or Pace()
     if not bounds[0] <= start.parameter <= bounds[1]:
@@ -241,12 +242,12 @@ def _at(bound: float) -> Test:
 
 
 def _changes(before: float, after: float) -> bool:
-    """True if a test function goes through 0; NaN does not."""
+    """True if a test function passes 0; false for NaN."""
     return before * after < 0 or (after == 0 and before != 0)
 
 
 def _along(here: CurvePoint, there: CurvePoint) -> float:
-    """Length of the step from one point to another, along the tangent of the first."""
+    """Step from one point to another, along the tangent of the first."""
     return float(here.tangent @ (vector(there) - vector(here)))
 
 
@@ -279,7 +280,7 @@ def _zero(system: System, here: CurvePoint, there: CurvePoint, test: Test) -> Cu
 def _between(
     system: System, row: FloatArray, points: dict[float, CurvePoint], length: float
 ) -> CurvePoint:
-    """Point at a length along `row`, by Hermite's cubic between its neighbours, corrected."""
+    """Point at a length along `row`: Hermite's cubic between its neighbours, then corrected."""
     low, high = max(at for at in points if at < length), min(at for at in points if at > length)
     span, share = high - low, (length - low) / (high - low)
     ends = [vector(points[at]) for at in (low, high)]
@@ -288,14 +289,14 @@ def _between(
     bend = (1.0 - share) * (slopes[0] - chord) - share * (slopes[1] - chord)
     guess = ends[0] + share * (chord + (1.0 - share) * bend)
     point, converged = corrected(system, guess, row)
-    # Next to a crossing Newton's method is singular, and may land on the other curve.
+    # Near a crossing Newton's method is singular, and may converge to the other curve.
     if not converged or np.linalg.norm(point - guess) > _LARGEST_SHARE * span:
         point = guess
     return point_at(system, point, row)
 
 
 _TINY = 1e-300
-# Share of its largest value below which a*f, a sum of moments, keeps less than ten digits.
+# a*f is a sum of moments: below this share of its largest value it has less than ten digits.
 _FAINT = 1e-6
 
 
@@ -309,7 +310,6 @@ class Family:
 
     @cached_property
     def equation(self) -> SelfConsistency:
-        """Equation of the states, the diffusivity being its second argument."""
         return SelfConsistency(self.problem, self.symmetry)
 
     def diffusivity(self, p: float) -> float:
@@ -318,7 +318,7 @@ class Family:
 
     @property
     def system(self) -> System:
-        """Equations in the unknowns x and p, their derivatives dF/dx and dF/dp = D dF/dD."""
+        """Equations in the unknowns x and p, with dF/dx and dF/dp = D dF/dD."""
         dirac, equation = self.symmetry.dirac, self.equation
 
         def residual(x: FloatArray, p: float) -> FloatArray:
@@ -334,7 +334,6 @@ class Family:
         return System(residual, jacobian, slope)
 
     def moments(self, point: CurvePoint) -> FloatArray:
-        """Moments of a point of the curve."""
         return np.asarray(point.state * self.symmetry.dirac)
 
     def free_energy(self, point: CurvePoint) -> float:
@@ -344,11 +343,12 @@ class Family:
         return self.equation.free_energy(self.moments(point), self.diffusivity(point.parameter))
 
     def sharpness(self, point: CurvePoint) -> float:
-        """Diffusivity of a state whose density may be as narrow, for `stationary_symmetry`.
+        """Diffusivity for which `stationary_symmetry` resolves the density of this point.
 
-        There -V'' is at most `steepest` / D. Here it is at most K / D, with K = sum_j |B_j| and
-        B_j = A_j m_j p_j(1) l (l + dim - 1) / dim, as |p_j''| is largest at the pole. For c < 0
-        f = (a*f)^c is densest where a*f is least: then it is |sum_j B_j| a_0 / a*f at the pole.
+        Its quadrature allows -V'' up to `steepest` / D. Here -V'' is at most K / D, with
+        K = sum_j |B_j| and B_j = A_j m_j p_j(1) l (l + dim - 1) / dim, as |p_j''| is largest at the
+        pole. For c < 0, f = (a*f)^c is largest where a*f is smallest, and K is
+        |sum_j B_j| a_0 / a*f at the pole.
         """
         equation = self.equation
         dimension, l = self.symmetry.dimension, self.symmetry.degrees
@@ -361,7 +361,7 @@ class Family:
         return self.diffusivity(point.parameter) * steepest(self.problem) / max(here, _TINY)
 
     def is_lost(self, point: CurvePoint) -> bool:
-        """True where moments cannot represent the state: f = (a*f)^c, c < 0, with a*f near 0."""
+        """True if moments cannot represent the state: f = (a*f)^c, c < 0, with a*f near 0."""
         equation = self.equation
         if equation.exponent is None or equation.exponent > 0:
             return False
@@ -370,13 +370,13 @@ class Family:
         return bool(partition.min() < _FAINT * partition.max())
 
     def is_stable(self, point: CurvePoint) -> bool:
-        """True if no perturbation of the symmetry grows: all eigenvalues of dF/dx are positive."""
+        """True if no perturbation with the symmetry grows: eigenvalues of dF/dx are positive."""
         jacobian = self.system.jacobian(point.state, point.parameter)
         return bool(np.linalg.eigvals(jacobian).real.min() > 0.0)
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Name the diffusivity at which a curve was lost."""
+        """Add the diffusivity to a ContinuationError."""
         try:
             yield
         except ContinuationError as error:

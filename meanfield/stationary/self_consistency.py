@@ -6,17 +6,17 @@ A state of the noisy equation is stationary if v = D grad log f. The velocity is
     SA, exponential      v = grad log(a*f) / c,       c = beta / strength,
 
 hence f = exp(V) / <exp(V)> with V = Phi / D or V = log(a*f) / (c D), <.> the mean over sigma.
-V depends on the moments m_l of f alone, so that f is stationary if and only if m = G(m), G the
+V depends only on the moments m_l of f, so f is stationary if and only if m = G(m), where G are the
 moments of the right-hand side.
 
-States may have the symmetry of a regular polyhedron. The projection of a field onto those invariant
-under a finite group of rotations is its mean over the group. That of a Dirac at y has the moments
-of the orbit of y,
+States may have the symmetry of a regular polyhedron. The mean over a finite group of rotations
+projects a field onto the invariant ones. The projection of a Dirac at y has the moments of the
+orbit of y,
 
     m_lm = 1/|G| sum_{R in G} conj(Y_lm(R y)),
 
-so that the orbits of a few points span the invariants of every degree. How many there are says
-the trace of the projection (Weyl), 1/|G| sum_R sin((2 l + 1) a / 2) / sin(a / 2), a the angle of R.
+so the orbits of a few points span the invariants of every degree. Their number is the trace of the
+projection (Weyl), 1/|G| sum_R sin((2 l + 1) a / 2) / sin(a / 2), with the angle a of R.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from meanfield.spaces.configurations import GOLDEN, invariants_by_degree, rotati
 from meanfield.spectrum.stability import couplings
 from meanfield.stationary.symmetry import Symmetry, degrees_of_width, log_mean, narrowest_width
 
-# exp(x) - 1 - x - x^2/2 loses digits below this; its series to x^15 / 15! does not there.
+# Below this exp(x) - 1 - x - x^2/2 loses digits, and its series to x^15 / 15! does not.
 _SERIES_BELOW = 0.5
 _SERIES = np.array([1.0 / math.factorial(k) for k in range(15, 2, -1)] + [0.0, 0.0, 0.0])
-# Fields V weaker than this everywhere are near uniform: small terms are then kept apart.
+# If |V| is below this everywhere, f is near uniform, and small terms are summed separately.
 _WEAK = 2.0
-# log(1 + y) - y by its series below this: the next term is y^13 / 13.
+# Below this log(1 + y) - y uses its series: the next term is y^13 / 13.
 _LOG_SERIES_BELOW = 0.04
 _LOG_SERIES = np.array([(-1.0) ** (k + 1) / k for k in range(12, 1, -1)] + [0.0, 0.0])
 
@@ -52,12 +52,12 @@ _LOG_SERIES = np.array([(-1.0) ** (k + 1) / k for k in range(12, 1, -1)] + [0.0,
 class SelfConsistency:
     """The equation m = G(m) of stationary states with a symmetry; diffusivity is an argument.
 
-    - symmetry: holds every degree of the symmetry up to the kernel's.
+    - symmetry: has all its degrees up to the kernel's.
     - coupling (n,): A_j = strength w_l / z, z = 1 or a_0: degree l is unstable if D < A_j.
     - exponent: 1 / c for normalised flows with the exponential kernel, None where V is linear.
 
-    ValueError if the flow is normalised and its kernel neither exponential nor linear: its velocity
-    is then no gradient.
+    ValueError if the flow is normalised and its kernel is neither exponential nor linear, because
+    its velocity is no gradient.
 
     >>> import meanfield as mf
     >>> from meanfield.stationary.symmetry import axisymmetric
@@ -87,7 +87,7 @@ class SelfConsistency:
                 "Take an exponential or linear kernel, or normalized = false."
             )
         present = np.unique(symmetry.degrees)
-        # Symmetries leave gaps between degrees: one more gap and a degree is missing.
+        # Symmetries have gaps between degrees; the next degree after one more gap would be missing.
         gap = int(np.diff(present, prepend=0).max())
         if present[-1] + gap <= zonal.degree:
             raise ValueError(
@@ -108,7 +108,7 @@ class SelfConsistency:
         return np.asarray(self._masses(potential) @ self.symmetry.values)
 
     def jacobian(self, moments: FloatArray, diffusivity: float) -> FloatArray:
-        """Derivative of the residual by the moments, exact, shape (n, n).
+        """Exact derivative of the residual with respect to the moments, shape (n, n).
 
         dG_j/dm_k = Cov_f(p_j, dV/dm_k),  dV/dm_k = A_k p_k / D, divided by a*f / a_0 if
         normalised. For USA all eigenvalues are positive at minima of the free energy.
@@ -117,7 +117,7 @@ class SelfConsistency:
         potential, partition = self._potential(moments, diffusivity)
         masses = self._masses(potential)
         means = masses @ values
-        # Centred before the product: near a Dirac the covariance is small.
+        # Subtract means before the product, because near a Dirac the covariance is small.
         if partition is None:
             root = np.sqrt(masses)[:, None] * (values - means)
             covariance = root.T @ root
@@ -127,7 +127,7 @@ class SelfConsistency:
         return np.asarray(np.eye(len(means)) - covariance * (self.coupling / diffusivity))
 
     def slope(self, moments: FloatArray, diffusivity: float) -> FloatArray:
-        """Derivative of the residual by the diffusivity, Cov_f(p_j, V) / D, shape (n,)."""
+        """Derivative of the residual with respect to D, Cov_f(p_j, V) / D, shape (n,)."""
         values = self.symmetry.values
         potential, _ = self._potential(moments, diffusivity)
         masses = self._masses(potential)
@@ -136,7 +136,7 @@ class SelfConsistency:
 
     def density(self, moments: FloatArray, diffusivity: float) -> FloatArray:
         """Nodal values of exp(V) / <exp(V)>, relative to sigma, shape (q,)."""
-        # In high dimension a density relative to sigma may be above every float.
+        # In high dimension a density relative to sigma may overflow.
         with np.errstate(over="ignore", under="ignore"):
             return np.exp(self.log_density(moments, diffusivity)[0])
 
@@ -152,9 +152,9 @@ class SelfConsistency:
 
             F = D int f log f dsigma - (1/2) strength sum_{l >= 1} w_l |m_l|^2
 
-        At a stationary state it is sum_j A_j m_j^2 / 2 - D log<exp(V)>: a residual r of the moments
-        changes it by r^2 only, and the error is a few eps times sum_j A_j m_j^2. So the part that
-        decides at a bifurcation, of order |m|^4, has digits down to |m| = 1e-4 or so.
+        At a stationary state it is sum_j A_j m_j^2 / 2 - D log<exp(V)>. A residual r of the moments
+        changes it by r^2 only, and its error is a few eps times sum_j A_j m_j^2. So the part of
+        order |m|^4, which decides at a bifurcation, has digits down to about |m| = 1e-4.
         """
         if not self.problem.zonal.has_free_energy:
             return math.nan
@@ -175,7 +175,7 @@ class SelfConsistency:
     def rounding(self, moments: FloatArray, diffusivity: float) -> float:
         """Rounding of G(m): eps times the range of V, for SA times the mean of 1 / (a*f) over f.
 
-        With beta < 0 that is up to e^{2 |beta|}: no digit is left of beta = -20.
+        For beta < 0 this mean is up to e^{2 |beta|}: at beta = -20 no digit is left.
         """
         potential, partition = self._potential(moments, diffusivity)
         magnified = 1.0 + float(np.ptp(potential))
@@ -215,13 +215,13 @@ def _exp_beyond_square(x: FloatArray) -> FloatArray:
     return np.asarray(np.where(np.abs(x) < _SERIES_BELOW, series, np.expm1(x) - x - 0.5 * x * x))
 
 
-# Broad densities are resolved by this many times the degree of the basis.
+# Degree of the grid relative to that of the basis, for broad densities.
 _OVERSAMPLING = 2
-# Orbits for each invariant of a degree: random directions span well, with some to spare.
+# Number of orbits for each invariant of a degree; some are spare.
 _ORBITS = 4
-# Degrees this small, relative to the largest, are rounding of exp(V): up to 3e-14 was measured.
+# Degrees of this relative size are rounding of exp(V); the largest measured one is 3e-14.
 _EXPONENTIAL_NOISE = 1e-13
-# Values of a basis that take 0.3 GB.
+# Largest number of values of a basis: 0.3 GB.
 _LARGEST = 4e7
 
 
@@ -229,24 +229,24 @@ _LARGEST = 4e7
 class PolyhedralBasis:
     """Orthonormal harmonics with the symmetry of a polyhedron, by values and by coefficients."""
 
-    symmetry: Symmetry  # their values at the nodes of `grid`
-    grid: Grid  # A grid on the whole sphere
-    # (n, count of coefficients): packed complex, one row for each basis function.
+    symmetry: Symmetry  # values at the nodes of `grid`
+    grid: Grid  # of the whole sphere
+    # (n, count of coefficients): packed complex, one row per basis function.
     coefficients: ComplexArray
 
     def density(self, values: FloatArray) -> Density:
-        """Density of nodal values with mass 1, of the degree of the grid."""
+        """Density of mass 1 from nodal values, of the degree of the grid."""
         modal = self.grid.to_modal(np.ascontiguousarray(values))
         modal[0] = 1.0
         return Density(Sphere(), modal)
 
 
 def polyhedral_basis(name: str, max_degree: int, grid_degree: int | None = None) -> PolyhedralBasis:
-    """Orthonormal invariant harmonics of a rotation group (12, 24 or 60) of a polyhedron.
+    """Orthonormal invariant harmonics of the rotation group of a polyhedron (order 12, 24 or 60).
 
-    Vertices: (1, 1, 1) of the tetrahedron, (0, 0, 1) of the octahedron, (0, 1, golden ratio) of the
-    icosahedron, and where the group takes them. Reflections are not in the groups. max_degree: of
-    the basis; grid_degree: of the grid, to which densities are resolved, default 2 max_degree.
+    Vertices are the orbits of (1, 1, 1) for the tetrahedron, (0, 0, 1) for the octahedron and
+    (0, 1, golden ratio) for the icosahedron. The groups contain no reflections. max_degree: of the
+    basis; grid_degree: of the grid, which resolves densities, default 2 max_degree.
     """
     if grid_degree is None:
         grid_degree = _OVERSAMPLING * max_degree
@@ -261,7 +261,7 @@ def polyhedral_basis(name: str, max_degree: int, grid_degree: int | None = None)
 
 
 def polyhedral(name: str, max_degree: int) -> Symmetry:
-    """Symmetry of a regular polyhedron on the sphere, by its rotations, see `polyhedral_basis`.
+    """Rotational symmetry of a regular polyhedron on the sphere, see `polyhedral_basis`.
 
     >>> polyhedral("tetrahedral", 8).degrees
     array([3, 4, 6, 6, 7, 8])
@@ -272,14 +272,14 @@ def polyhedral(name: str, max_degree: int) -> Symmetry:
 def stationary_polyhedral(
     name: str, problem: Problem, diffusivity: float, max_degree: int | None = None
 ) -> Symmetry:
-    """Symmetry of a polyhedron, up to a degree or the kernel's, on a grid for all states."""
+    """Symmetry of a polyhedron up to a degree, default the kernel's, on a grid for all states."""
     if problem.zonal.dimension != 2:
         raise ValueError(f"{name} states live on the sphere, not on {problem.manifold.name}.")
     degree = max_degree or problem.zonal.degree
     # A grid of degree N integrates degree 3 N.
     widest = degrees_of_width(narrowest_width(problem, diffusivity))
     resolved = _OVERSAMPLING * degree + math.ceil(widest / 3.0)
-    # Nodes of a grid: (3 N / 2)(3 N). Of the (degree + 1)^2 harmonics a 12th or less is invariant.
+    # A grid has (3 N / 2)(3 N) nodes; at most 1/12 of the (degree + 1)^2 harmonics are invariant.
     if resolved**2 * 4.5 * degree**2 / 12.0 > _LARGEST:
         raise ValueError(
             f"diffusivity = {diffusivity:g} makes {name} states too sharp for a grid that fits in "
@@ -291,7 +291,7 @@ def stationary_polyhedral(
 def polyhedral_density(
     equation: SelfConsistency, moments: FloatArray, diffusivity: float
 ) -> Density:
-    """Density exp(V) / <exp(V)> of a state with the symmetry, on grids as fine as it needs."""
+    """Density exp(V) / <exp(V)> of a polyhedral state, on a sufficiently fine grid."""
     symmetry = equation.symmetry
     max_degree = int(symmetry.degrees[-1])
     grid_degree = _OVERSAMPLING * max_degree
@@ -338,7 +338,7 @@ def _invariants(name: str, max_degree: int) -> tuple[IntArray, ComplexArray]:
 
 
 def spiral(count: int) -> FloatArray:
-    """Points spread over the sphere along a spiral, none with a symmetry, shape (count, 3)."""
+    """Points along a spiral on the sphere, without a symmetry, shape (count, 3)."""
     height = 1.0 - (2.0 * np.arange(count) + 0.7) / count
     turn = 2.0 * np.pi * np.arange(count) / GOLDEN + 0.3
     radius = np.sqrt(1.0 - height**2)

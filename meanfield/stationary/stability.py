@@ -1,4 +1,4 @@
-"""Growth rates of small perturbations of a density: is a stationary state stable, and how fast.
+"""Growth rates of small perturbations of a density, and so the stability of stationary states.
 
 With f an axisymmetric state on any sphere, V = log f and a perturbation f + sqrt(f) phi the
 equation linearises to:
@@ -7,17 +7,17 @@ equation linearises to:
     T phi = sqrt(f) delta_Phi,      delta_Phi = strength W * (sqrt(f) phi),
 
 for SA delta_Phi = a * (sqrt(f) phi) / (c Z), Z = a*f. H is symmetric, not negative, and well
-conditioned where f itself spans many powers of ten; without normalisation T is symmetric too,
-and the rates are real. Perturbations g(theta) S_m(omega), S_m a harmonic of order m on S^{d-2},
-do not mix: each order m = 0, 1, 2, ... is an eigenvalue problem on the functions
+conditioned even if f spans many powers of ten. Without normalisation T is symmetric, too, and the
+rates are real. Perturbations g(theta) S_m(omega), with a harmonic S_m of order m on S^{d-2}, do not
+mix: each order m = 0, 1, 2, ... is an eigenvalue problem on the functions
 
     sin^m(theta) q_k(cos theta),    q_k orthonormal Gegenbauer polynomials of index lambda + m.
 
 On the circle m = 0 are the even and m = 1 the odd perturbations.
 
-Of any density the rates are the spectrum of F'(f) (`fields.linearised`) at rising degrees. All
-eigenvalues of a dense matrix while it is small; beyond, the leading ones by Arnoldi's method on the
-inverse of F'(f) - shift, factored once, the shift lying to the right of all of them.
+For any density the rates are the spectrum of F'(f) (`fields.linearised`) at rising degrees. A small
+matrix gives all eigenvalues. For a larger one Arnoldi's method on the inverse of F'(f) - shift,
+factored once, gives the leading ones; the shift lies to the right of all of them.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ from meanfield.stationary.symmetry import (
     polar_rule,
 )
 
-# All eigenvalues of a matrix of this size take 1 s, 3 s if it is not symmetric, for each order.
+# All eigenvalues of a matrix of this size take 1 s for each order, 3 s if it is not symmetric.
 _LARGEST_BLOCK = 1500
-# The next degree can change which orders lead: a few below are kept in the race.
+# The next degree can change which orders lead, so a few more are computed.
 _SPARE_ORDERS = 6
-# Degrees to compare, to 5 times the first: far enough apart that equal rates are converged ones.
+# Factor between degrees, and their number, to 5 times the first: equal rates are converged ones.
 _GROWTH, _ROUNDS = 1.4, 6
-# Rates have converged when they change by less than this share of the coupling, or by this much
+# Rates have converged if they change by less than this share of the coupling, or by this multiple
 # of the rounding of the matrix.
 _AGREEMENT, _ROUNDED_TERMS = 1e-11, 8.0
 
 
 @dataclass(frozen=True)
 class GrowthRate:
-    """Growth of the perturbations of one order: they go like exp((rate + i frequency) t).
+    """Growth exp((rate + i frequency) t) of perturbations of one order, in scaled time.
 
     order: azimuthal number m; on the circle 0 for even, 1 for odd perturbations; None about states
-    without an axis. rate, frequency: in scaled time; 0 for flows that are not normalised.
+    without an axis. frequency: 0 without normalisation.
     """
 
     order: int | None
@@ -73,7 +73,7 @@ class GrowthRate:
 
 @dataclass(frozen=True, eq=False)
 class _Profile:
-    """The state at the nodes of one quadrature, weights as logarithms."""
+    """A state at the nodes of a quadrature, with log weights."""
 
     angles: FloatArray
     log_weights: FloatArray
@@ -87,9 +87,9 @@ def stationary_growth_rates(
 ) -> list[GrowthRate]:
     """Leading growth rates of perturbations of an axisymmetric stationary state, largest first.
 
-    All perturbations without mass count, whatever the fold of the state; the degree is raised until
-    the rates agree. Rates of the order m > 0 stand for all harmonics of that order: m = 1 of an
-    ordered state holds the rate 0 of rotations.
+    They include all perturbations without mass, for any fold of the state. The degree rises until
+    the rates agree. A rate of order m > 0 belongs to all harmonics of that order; for an ordered
+    state m = 1 includes the rate 0 of rotations.
     """
     symmetry = equation.symmetry
     if not symmetry.is_axisymmetric:
@@ -108,21 +108,21 @@ def stationary_growth_rates(
             f"diffusivity = {diffusivity:g} makes the state so sharp that perturbations need "
             f"degree {degree}, at most {_LARGEST_BLOCK}. Raise it."
         )
-    # Above the kernel's degree a perturbation has no field: only its first order can lead.
+    # Above the kernel's degree a perturbation has no field: only the first such order can lead.
     orders = list(range(2 if symmetry.dimension == 1 else own + 2))
     before, change = None, math.inf
     for round_ in range(_ROUNDS):
         degree = math.ceil(_GROWTH * degree) if round_ else degree
-        # Threads waiting for each other take longer than matrices of this size.
+        # Matrices of this size are too small for several threads.
         with one_blas_thread():
             leading = _leading(equation, moments, diffusivity, degree, orders)
         eigenvalues = leading[:count]
-        # A finer degree hardly moves them: orders far from the lead are left behind.
+        # A larger degree hardly changes them, so orders far from the lead are dropped.
         orders = sorted({order for order, _ in leading[: count + _SPARE_ORDERS]})
         if before is not None:
             change = max(abs(x - y) for (_, x), (_, y) in zip(eigenvalues, before, strict=True))
             size = max(diffusivity, float(np.abs(equation.coupling).max()))
-            # The eigenvalues of a matrix carry the rounding of its largest one.
+            # All eigenvalues have the rounding of the largest one.
             rounding = EPS * diffusivity * degree**2
             if change <= _AGREEMENT * size + _ROUNDED_TERMS * rounding:
                 return [GrowthRate(order, x.real, x.imag) for order, x in eigenvalues]
@@ -149,7 +149,7 @@ def _leading(
             profile, dimension, order, degree, diffusivity, multipliers[order:]
         )
         pairs += [(order, complex(eigenvalue)) for eigenvalue in eigenvalues]
-    # Equal rates of different orders stay in the order of the orders.
+    # A stable sort: equal rates stay sorted by order.
     pairs.sort(key=lambda pair: -pair[1].real)
     return pairs
 
@@ -157,7 +157,7 @@ def _leading(
 def _profile(
     equation: SelfConsistency, moments: FloatArray, diffusivity: float, nodes: int
 ) -> _Profile:
-    """Log f, its derivative in theta, and a*f / a_0, on a quadrature of its own."""
+    """Log f, its derivative in theta, and a*f / a_0, on another quadrature."""
     dimension, degrees = equation.symmetry.dimension, equation.symmetry.degrees
     own, fold = int(degrees[-1]), int(degrees[0])
     finer = SelfConsistency(equation.problem, axisymmetric(dimension, own, fold=fold, nodes=nodes))
@@ -175,7 +175,7 @@ def _gegenbauer_slopes(
 ) -> FloatArray:
     """Derivatives in theta of the orthonormal polynomials p_k(cos theta), times `first`.
 
-    p_k' = sqrt(k (k + 2 index) / share) r_{k-1}, r of index + 1, share = int sin^2 dsigma.
+    p_k' = sqrt(k (k + 2 index) / share) r_{k-1}, r of index + 1; share = int sin^2 dsigma.
     """
     k = np.arange(1, max_degree + 1)
     share = (2 * index + 1) / (2 * index + 2)
@@ -202,7 +202,7 @@ def _eigenvalues(
     with np.errstate(under="ignore"):
         first = np.exp(0.5 * (profile.log_weights - log_norm) + order * np.log(sine))
         root = np.exp(0.5 * profile.log_density)
-    # Rows: nodes, times the root of the weight; columns: functions.
+    # Rows: nodes, times the root of the weight. Columns: functions.
     values = gegenbauer(index + order, np.cos(profile.angles), degree - order, first).T
     slopes = _gegenbauer_slopes(index + order, profile.angles, degree - order, first).T
     slopes += order * (np.cos(profile.angles) / sine)[:, None] * values
@@ -231,22 +231,22 @@ def _eigenvalues(
     return np.asarray(np.linalg.eigvals(operator))
 
 
-# Two degrees in a row agree when their rates differ by this share of the largest of them.
+# Rates of two consecutive degrees agree if they differ by less than this share of the largest.
 _SPECTRA_AGREE = 1e-8
-# Noise of eigenvalues, in units of the largest entry of the matrix.
+# Noise of eigenvalues, relative to the largest entry of the matrix.
 _EIGENVALUE_NOISE = 1e-13
-# Coefficients this small, relative to the largest, are rounding of a density.
+# Coefficients of a density of this relative size are rounding.
 _NEGLIGIBLE = 16 * EPS
-# Up to this size all eigenvalues are as quick as the leading ones, and none can be missed.
+# Up to this size all eigenvalues take no longer than the leading ones, and none can be missed.
 _DENSE = 600
 # A matrix of this size and its factors take 0.2 GB.
 _LARGEST = 3300
-# Arnoldi finds copies of an eigenvalue one by one: it computes more than are wanted.
+# Arnoldi's method finds copies of an eigenvalue one by one, so it computes some more.
 _SPARE = 10
-# The shift moves right until no eigenvalue is beyond it: more than once only where the matrix of
-# low degree that it comes from says little.
+# The shift moves right until no eigenvalue is beyond it; usually the first one, from a matrix of
+# low degree, is enough.
 _SHIFTS = 8
-# More than ever seen: what needs them has too many eigenvalues next to each other.
+# More than any case has needed; beyond it too many eigenvalues are close together.
 _RESTARTS = 100
 
 
@@ -257,9 +257,8 @@ def leading_growth_rates(
 
         d_t g = L g,    g = eigenvector * e^{rate t}
 
-    About a stationary density these say whether it is stable: a rotation of it has rate 0, as often
-    as there are rotations that change it. About uniform they are `growth_rates`, 2 (circle) or
-    2 l + 1 (sphere) times each.
+    About a stationary density they decide its stability; each rotation that changes it has a rate
+    0. About uniform they are `growth_rates`, each 2 (circle) or 2 l + 1 (sphere) times.
 
     Parameters
     ----------
@@ -268,25 +267,25 @@ def leading_growth_rates(
     density : Density
         Stationary or not; degrees that are rounding are dropped.
     count : int
-        How many.
+        Number of rates.
     max_degree : int, optional
-        Take perturbations up to this degree and check nothing. By default the degree rises by a
-        third until the rates of two degrees in a row agree within 1e-8 of the largest of them.
+        Largest degree of perturbations, without a check. By default the degree rises by a third
+        until the rates of two consecutive degrees agree within 1e-8 of the largest.
 
     Returns
     -------
     ndarray, shape (count,)
-        In scaled time, largest real part first, each as often as it occurs. Real if they all are,
-        as under USA about stationary densities.
+        In scaled time, largest real part first, with multiplicity. Real if all are, as under USA
+        about stationary densities.
 
     Raises
     ------
     TypeError
         If density is no Density.
     ValueError
-        If density lives on another manifold, or count is not between 1 and the number of unknowns.
+        If the density is on another manifold, or count is not between 1 and the number of unknowns.
     RuntimeError
-        If the rates do not settle: without diffusion they need not.
+        If the rates do not converge; without diffusion they need not.
 
     See Also
     --------
@@ -323,7 +322,7 @@ def leading_growth_rates(
     degrees = _degrees(problem, density, count)
     spectra = (_leading_rates(problem, density, l, count) for l in degrees)
     change = np.inf
-    # Threads waiting for each other take longer than matrices of this size.
+    # Matrices of this size are too small for several threads.
     with one_blas_thread():
         for (before, _), (now, noise) in pairwise(spectra):
             rates = now[:count]
@@ -338,8 +337,8 @@ def leading_growth_rates(
 
 
 def linearised(problem: Problem, density: Density, degree: int) -> LinearisedFlow:
-    """Flow about a density, exact without normalisation for perturbations up to a degree."""
-    # Exact to three times its degree: to density x perturbation's velocity x test field.
+    """Linearised flow about a density; without normalisation exact up to a degree."""
+    # Exact to three times its degree, for density x velocity of a perturbation x test field.
     grid = problem.manifold.grid(max(degree, density.max_degree))
     diffusivity = problem.zonal.diffusivity
     return LinearisedFlow(interaction(problem), grid, density.coefficients, diffusivity)
@@ -355,7 +354,7 @@ def _check(problem: Problem, density: Density) -> None:
 
 
 def _trimmed(density: Density) -> Density:
-    """The density without its highest degrees, as far as they are rounding."""
+    """The density without those highest degrees that are rounding."""
     sizes = density.manifold.sizes_by_degree(density.coefficients)
     degree = int(np.flatnonzero(sizes > _NEGLIGIBLE * sizes.max())[-1])
     return Density(density.manifold, density.moments(degree))
@@ -364,8 +363,8 @@ def _trimmed(density: Density) -> Density:
 def _degrees(problem: Problem, density: Density, count: int) -> Iterator[int]:
     """Degrees to try, each a third above the one before.
 
-    The first holds the density, if that is small enough for all eigenvalues, and the degree of
-    uniform that grows fastest.
+    The first is at least that of the density, up to the limit of `_DENSE`, and includes the fastest
+    growing degree of uniform.
     """
     zonal, dimension = problem.zonal, problem.zonal.dimension
     multipliers = zonal.kernel.potential_multipliers(dimension, zonal.degree)
@@ -388,7 +387,7 @@ def _leading_rates(
     noise = _EIGENVALUE_NOISE * float(np.abs(matrix).max())
     if len(matrix) <= _DENSE:
         return _sorted(scipy.linalg.eigvals(matrix)), noise
-    # A matrix of low degree says about where the spectrum ends.
+    # A matrix of low degree gives about the right end of the spectrum.
     small = 15 if problem.manifold.dimension == 2 else 128
     rough = _sorted(scipy.linalg.eigvals(linearised(problem, density, small).matrix(small)))
     wanted = count + _SPARE
@@ -404,7 +403,7 @@ def _leading_rates(
 
 
 def _nearest(matrix: FloatArray, shift: float, count: int) -> ComplexArray:
-    """Eigenvalues nearest to a shift."""
+    """Eigenvalues nearest to a shift, sorted."""
     import scipy.linalg
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
 
@@ -426,14 +425,14 @@ def _nearest(matrix: FloatArray, shift: float, count: int) -> ComplexArray:
 
 
 def _sorted(values: ComplexArray) -> ComplexArray:
-    """Largest real part first; of a pair the one with positive imaginary part."""
+    """Sort by largest real part; in a pair the positive imaginary part comes first."""
     return np.asarray(values[np.lexsort((-values.imag, -values.real))])
 
 
 def _distance(first: ComplexArray, second: ComplexArray) -> float:
     """Largest distance of the leading eigenvalues of one list from another list."""
-    # Real parts compare one by one, and so do multiplicities; of pairs with equal real parts the
-    # order is chance.
+    # Real parts are compared one by one, and so multiplicities are, too. The order of pairs with
+    # equal real parts is arbitrary.
     apart = np.abs(first.real - second.real[: len(first)])
     nearest = np.abs(first[:, None] - second[None]).min(axis=1)
     return float(max(apart.max(), nearest.max()))

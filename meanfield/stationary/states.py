@@ -1,8 +1,8 @@
 """Stationary states of a noisy problem: their moments, density, free energy and stability.
 
-Below the saddle-node the ordered state is what the fixed-point iteration m -> G(m) reaches from
-the most concentrated state of the symmetry. Newton's method takes over as soon as it finds a
-state that this iteration would keep: near a bifurcation the iteration alone crawls.
+Below the saddle node the fixed-point iteration m -> G(m) reaches the ordered state from the most
+concentrated state of the symmetry. Newton's method replaces it as soon as it finds a state that the
+iteration would keep, because the iteration is slow near a bifurcation.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from meanfield.stationary.symmetry import (
 
 # Coefficients this small, relative to those of a Dirac, are rounding.
 _NOISE = 2.0 * EPS
-# Rates above this share of the coupling grow; the rotation of an ordered state has the rate 0.
+# Perturbations grow if the rate is above this share of the coupling; rotations have the rate 0.
 _NEUTRAL = 1e-9
 
 
@@ -47,7 +47,6 @@ class StationaryState:
     Attributes
     ----------
     problem : Problem
-        With its diffusivity.
     symmetry : Symmetry
     moments : ndarray, shape (n,)
         int p_j dmu in the basis of the symmetry. On the circle m_l = sqrt(2) Re c_l.
@@ -59,7 +58,6 @@ class StationaryState:
 
     @property
     def diffusivity(self) -> float:
-        """Diffusivity of the problem."""
         return self.problem.zonal.diffusivity
 
     @cached_property
@@ -79,20 +77,20 @@ class StationaryState:
 
     @property
     def free_energy(self) -> float | None:
-        """Free energy above that of uniform; None where none is known."""
+        """Free energy above that of uniform; None if none is known."""
         if not self.problem.zonal.has_free_energy:
             return None
         return self.equation.free_energy(self.moments, self.diffusivity)
 
     @property
     def nodal_density(self) -> FloatArray:
-        """Density relative to sigma at the nodes of the symmetry, shape (q,), on every sphere."""
+        """Density relative to sigma at the nodes of the symmetry, shape (q,)."""
         return self.equation.density(self.moments, self.diffusivity)
 
     def density(self) -> Density:
-        """Density on the circle or the sphere, all digits; an axis goes through the origin.
+        """Density on the circle or the sphere, exact to rounding; an axis goes through the origin.
 
-        ValueError if the state lives on another sphere, or is too sharp.
+        ValueError on other spheres, or if the state is too sharp.
         """
         if not self.symmetry.is_axisymmetric:
             return polyhedral_density(self.equation, self.moments, self.diffusivity)
@@ -110,7 +108,7 @@ class StationaryState:
         padded[: len(self.moments)] = self.moments
         with one_blas_thread():
             moments = SelfConsistency(self.problem, wide).image(padded, self.diffusivity)
-        # Relative to those of a Dirac; what the top eighth of the degrees holds is rounding.
+        # Relative to moments of a Dirac; the top eighth of the degrees is rounding.
         shares = moments / wide.dirac
         sizes = np.abs(shares)
         noise = max(_NOISE, 2.0 * float(sizes[-(len(moments) // 8 + 1) :].max()))
@@ -119,10 +117,10 @@ class StationaryState:
         return _axial_density(space, wide.degrees[:last], shares[:last])
 
     def growth_rates(self, count: int = 6, max_degree: int | None = None) -> list[GrowthRate]:
-        """Leading growth rates of small perturbations, whatever their symmetry.
+        """Leading growth rates of small perturbations of any symmetry.
 
-        By order for axisymmetric states (`stationary_growth_rates`); one by one, without an order,
-        for others (`leading_growth_rates`, with its `max_degree`).
+        For axisymmetric states by order (`stationary_growth_rates`); for others without an order
+        (`leading_growth_rates`, which takes `max_degree`).
         """
         if not self.symmetry.is_axisymmetric:
             rates = leading_growth_rates(self.problem, self.density(), count, max_degree)
@@ -131,15 +129,11 @@ class StationaryState:
 
     @cached_property
     def is_stable(self) -> bool:
-        """True if no small perturbation grows; rotations of an ordered state are neutral.
-
-        Judged against all perturbations, with or without the symmetry.
-        """
+        """True if no small perturbation grows, also without the symmetry; rotations are neutral."""
         size = max(self.diffusivity, float(np.abs(self.equation.coupling).max()))
         return all(rate.rate <= _NEUTRAL * size for rate in self.growth_rates(1))
 
     def _repr_html_(self) -> str:
-        """Table for notebooks."""
         return str(VIEWS["StationaryState.html"](self))
 
     def __repr__(self) -> str:
@@ -160,14 +154,14 @@ def stationary_state(
     Parameters
     ----------
     problem : Problem
-        With diffusivity > 0, on any sphere; the flow normalised with the exponential or linear
-        kernel, or not normalised with any.
+        With diffusivity > 0, on any sphere. A normalised flow needs the exponential or linear
+        kernel.
     symmetry : Symmetry, str or int
-        "axisymmetric"; "3-fold" or 3 for the fold of states on the circle (above it 2: even
-        states); "tetrahedral", "octahedral", "icosahedral" on the sphere; or a `Symmetry`. Names
-        find a quadrature that resolves the state.
+        "axisymmetric"; "3-fold" or 3 for 3-fold states on the circle (on spheres 2: even states);
+        "tetrahedral", "octahedral", "icosahedral" on the sphere; or a `Symmetry`. Names choose a
+        quadrature that resolves the state.
     guess : array_like, shape (k,), k <= n, optional
-        Moments from which Newton's method starts, filled up with zeros. Zeros return uniform.
+        Moments from which Newton's method starts, filled with zeros. Zeros return uniform.
 
     Returns
     -------
@@ -177,8 +171,8 @@ def stationary_state(
     Raises
     ------
     ValueError
-        If the diffusivity is 0, the symmetry not known, or there is no ordered state: uniform,
-        which is always stationary, is never returned unless asked for.
+        If the diffusivity is 0, the symmetry is not known, or there is no ordered state. Uniform is
+        always stationary, and returned only for a guess of zeros.
     RuntimeError
         If Newton's method does not converge from the guess.
 
@@ -204,7 +198,7 @@ def stationary_state(
     else:
         symmetry = _resolving(problem, symmetry)
     equation = SelfConsistency(problem, symmetry)
-    # Threads waiting for each other take longer than matrices of this size.
+    # Matrices of this size are too small for several threads.
     with one_blas_thread():
         if guess is None:
             moments = most_ordered(equation, diffusivity)
@@ -214,7 +208,7 @@ def stationary_state(
 
 
 def _fold(symmetry: str | int) -> int:
-    """Fold of a symmetry given by name or number."""
+    """Fold of a symmetry from its name or number."""
     if symmetry == "axisymmetric":
         return 1
     text = str(symmetry).removesuffix("-fold")
@@ -227,43 +221,43 @@ def _fold(symmetry: str | int) -> int:
 
 
 def _resolving(problem: Problem, symmetry: Symmetry) -> Symmetry:
-    """The symmetry itself, or with more nodes where too few for the states of the problem."""
+    """The symmetry, with more nodes if it has too few for the states of the problem."""
     if symmetry.dimension != problem.zonal.dimension:
-        return symmetry  # refused with the equation
+        return symmetry  # SelfConsistency refuses it
     diffusivity, degree = problem.zonal.diffusivity, int(symmetry.degrees[-1])
     if symmetry.name in POLYHEDRA:
         finer = stationary_polyhedral(symmetry.name, problem, diffusivity, degree)
     elif symmetry.is_axisymmetric:
         finer = stationary_symmetry(problem, diffusivity, int(symmetry.degrees[0]), degree)
     else:
-        return symmetry  # no rule here refines this kind
+        return symmetry  # no rule to refine it
     return finer if len(finer.log_weights) > len(symmetry.log_weights) else symmetry
 
 
 def _axial_density(space: Manifold, degrees: IntArray, shares: FloatArray) -> Density:
-    """Density whose moments of some degrees are these shares of a Dirac's at the origin."""
+    """Density with moments of some degrees, as shares of those of a Dirac at the origin."""
     series = np.zeros(int(degrees[-1]) + 1)
     series[0], series[degrees] = 1.0, shares
     dirac = space.moments(space.check_points(np.array([space.origin])), None, len(series) - 1)
     return Density(space, space.convolve(series, dirac))
 
 
-# Fixed-point steps before the first attempt of Newton's method, as many as settle states far from
-# a bifurcation; twice as many before the next, 80,000 in all.
+# Fixed-point steps before the first attempt of Newton's method, enough far from a bifurcation; the
+# number doubles before each further attempt, to 80,000 in all.
 _STEPS = 20
 _ATTEMPTS = 12
-# The residual near uniform is cubic in the moments: below this it says nothing.
+# Near uniform the residual is cubic in the moments, so smaller moments count as uniform.
 _UNIFORM = 3e-5
-# An eigenvalue of the Jacobian this little below 0 is rounding.
+# Larger eigenvalues of the Jacobian are positive up to rounding.
 _SMALLEST_EIGENVALUE = -1e-7
-# From far away damped steps are many; near a state five are enough.
+# Far from a state many steps are damped; near it five are enough.
 _NEWTON_STEPS = 40
-# A step of 1/32 that does not help will not at 1/64: the residual is rounding, or a minimum.
+# If a step of 1/32 does not reduce the residual, it is rounding, or a minimum.
 _HALVINGS = 6
-# The residual of a state, in units of the rounding of one value, a sum of some hundred terms.
+# Residual of a state in units of the rounding of one value, a sum of some hundred terms.
 _ROUNDED_TERMS = 32.0
-# With a residual above this no digits would be worth having; with the bound of the rounding above
-# that it is, as the bound is some 40 times what happens.
+# A state with a larger residual would have too few digits. `_LOST` is the same for the bound of the
+# rounding, which is some 40 times the actual rounding.
 _LARGEST_RESIDUAL = 1e-7
 _LOST = 4e-6
 
@@ -298,7 +292,7 @@ def newton(equation: SelfConsistency, moments: FloatArray, diffusivity: float) -
 def most_ordered(equation: SelfConsistency, diffusivity: float) -> FloatArray:
     """Limit of the fixed-point iteration from a Dirac, or from its copies under the symmetry."""
     values = equation.symmetry.values
-    # The node whose orbit has the largest energy; of equals the one nearest the pole.
+    # The node whose orbit has the largest energy; among equal ones the one nearest the pole.
     energy = values**2 @ equation.coupling
     best = np.flatnonzero(energy >= energy.max() - 1e-9 * abs(energy.max()))
     moments = values[best[np.argmax(values[best, 0])]]
@@ -316,7 +310,7 @@ def most_ordered(equation: SelfConsistency, diffusivity: float) -> FloatArray:
 
 
 def from_guess(equation: SelfConsistency, diffusivity: float, guess: FloatArray) -> FloatArray:
-    """State that Newton's method finds from given moments."""
+    """State to which Newton's method converges from given moments."""
     moments = padded_guess(guess, len(equation.symmetry.degrees))
     if not moments.any():
         return moments
@@ -335,7 +329,7 @@ def from_guess(equation: SelfConsistency, diffusivity: float, guess: FloatArray)
 
 
 def padded_guess(guess: FloatArray, count: int) -> FloatArray:
-    """Given moments filled up with zeros, shape (count,)."""
+    """Given moments filled with zeros, shape (count,)."""
     if guess.ndim != 1 or len(guess) > count:
         raise ValueError(f"guess has shape {guess.shape}, expected at most ({count},).")
     if not np.all(np.isfinite(guess)):
@@ -346,7 +340,7 @@ def padded_guess(guess: FloatArray, count: int) -> FloatArray:
 def _no_ordered_state(
     equation: SelfConsistency, moments: FloatArray, diffusivity: float
 ) -> ValueError:
-    """Error with the reason why no ordered state was found, and the remedy."""
+    """Error without an ordered state: reason and remedy."""
     critical = max(0.0, float(equation.coupling.max()))
     message = f"no ordered {equation.symmetry.name} state found at diffusivity = {diffusivity:g}"
     if equation.rounding(moments, diffusivity) > _LOST:

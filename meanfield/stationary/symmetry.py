@@ -1,15 +1,15 @@
 """Fields with a symmetry: an orthonormal basis of harmonics at the nodes of a quadrature.
 
-Axisymmetric fields on S^{d-1} depend on t = cos(theta) alone. Their basis are the orthonormal
+Axisymmetric fields on S^{d-1} depend only on t = cos(theta). Their basis are the orthonormal
 Gegenbauer polynomials of index lambda = d/2 - 1,
 
     t p_k = b_{k+1} p_{k+1} + b_k p_{k-1},      b_k^2 = k (k + 2 lambda - 1)
                                                         / (4 (k + lambda) (k + lambda - 1)),
 
-and sigma has the density (1 - t^2)^{lambda - 1/2} dt, normalised. No gamma function occurs, so
-that any d works. The quadrature is that of Chebyshev (d even) or Legendre (d odd) with the rest
-of the density, a polynomial, in the weights: d/2 nodes more than Gauss-Gegenbauer needs, but
-every weight is right to rounding, however small.
+and sigma has the density (1 - t^2)^{lambda - 1/2} dt, normalised. No gamma function occurs, so any
+d works. The quadrature is that of Chebyshev (d even) or Legendre (d odd), with the rest of the
+density, a polynomial, in the weights. It needs d/2 nodes more than Gauss-Gegenbauer, but also the
+smallest weight is accurate to rounding.
 """
 
 from __future__ import annotations
@@ -24,29 +24,23 @@ from meanfield.arrays import FloatArray, IntArray
 from meanfield.problem import Problem
 from meanfield.spectrum.stability import couplings
 
-# Nodes beyond exactness for the basis: broad fields exp(V) are polynomials of low degree but for
-# rounding. Sharp ones need more, see `stationary_symmetry`.
+# Nodes in addition to those for the basis: up to rounding, broad fields exp(V) are polynomials of
+# low degree. Sharp ones need more, see `stationary_symmetry`.
 SPARE_NODES = 32
 
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """Fields with a symmetry, as sums of n basis functions; the constant 1 is left out.
+    """Fields with a symmetry as sums of n basis functions, without the constant 1."""
 
-    - name: "axisymmetric", "3-fold", "tetrahedral", ...
-    - dimension: circle 1, sphere 2, S^{d-1}: d - 1.
-    - degrees (n,): degree of each basis function, not decreasing.
-    - values (q, n): basis functions at the nodes, orthonormal: weights @ (p_j p_k) = delta_jk.
-    - log_weights (q,): of the quadrature for sigma; weights underflow for d in the hundreds.
-    - angles (q,) or None: polar angle of each node, radians; None if not axisymmetric.
-    """
-
-    name: str
-    dimension: int
-    degrees: IntArray
+    name: str  # "axisymmetric", "3-fold", "tetrahedral", ...
+    dimension: int  # of the sphere S^dimension
+    degrees: IntArray  # (n,): degree of each basis function, not decreasing
+    # (q, n): basis functions at the nodes, orthonormal: weights @ (p_j p_k) = delta_jk.
     values: FloatArray
+    # (q,): of the quadrature for sigma; the weights underflow for d in the hundreds.
     log_weights: FloatArray
-    angles: FloatArray | None = None
+    angles: FloatArray | None = None  # (q,): polar angles, radians; None if not axisymmetric
 
     def __repr__(self) -> str:
         return f"Symmetry({self.name} on S^{self.dimension}, {len(self.degrees)} functions)"
@@ -66,7 +60,7 @@ class Symmetry:
 
     @property
     def is_axisymmetric(self) -> bool:
-        """True if fields depend on the polar angle alone; also for k-fold fields on the circle."""
+        """True if fields depend only on the polar angle, as k-fold ones on the circle do, too."""
         return self.angles is not None
 
     @cached_property
@@ -74,7 +68,7 @@ class Symmetry:
         """Moments p_j(1) = sqrt(N_l) of a Dirac at the pole, or of its k copies, shape (n,)."""
         if not self.is_axisymmetric:
             raise ValueError(f"symmetry {self.name!r} has no pole: take an axisymmetric one.")
-        # Roots first: the counts overflow in high dimension.
+        # Roots of ratios, because the counts overflow in high dimension.
         ratios = np.sqrt(_count_ratios(self.dimension, int(self.degrees[-1])))
         return np.asarray(np.cumprod(ratios)[self.degrees])
 
@@ -86,8 +80,9 @@ def axisymmetric(
 
     The basis is p_l(cos theta), orthonormal, p_l(1) > 0; on the circle sqrt(2) cos(l theta).
 
-    - fold: keeps the degrees fold, 2 fold, ...: any on the circle; 1, or 2 for even fields, above.
-    - nodes: of the quadrature; default 2 max_degree + dimension / 2 + 32. Sharp densities need
+    - fold: keeps the degrees fold, 2 fold, ...: any on the circle; on spheres 1, or 2 for even
+      fields.
+    - nodes: number of nodes, by default 2 max_degree + dimension / 2 + 33. Sharp densities need
       more, see `stationary_symmetry`.
 
     NIST DLMF 18.9.1 (recurrence), 18.3 (density).
@@ -122,7 +117,7 @@ def axisymmetric(
 
 
 def polar_rule(dimension: int, nodes: int) -> tuple[FloatArray, FloatArray]:
-    """Increasing polar angles and logarithms of weights, exact to degree 2 nodes - dimension."""
+    """Increasing polar angles and log weights of a rule exact to degree 2 nodes - dimension."""
     if dimension % 2:
         # Chebyshev nodes carry dt / sqrt(1 - t^2) = d theta.
         angles = (np.arange(nodes) + 0.5) * np.pi / nodes
@@ -132,13 +127,13 @@ def polar_rule(dimension: int, nodes: int) -> tuple[FloatArray, FloatArray]:
 
         angles = np.sort(ducc0.misc.GL_thetas(nodes))
         log_weights, power = np.log(ducc0.misc.GL_weights(nodes, 1)), dimension - 2
-    # The sine is taken from the nearer end.
+    # The sine of the smaller of theta and pi - theta is accurate.
     log_weights += power * np.log(np.sin(np.minimum(angles, np.pi - angles)))
     return angles, log_weights - log_mean(np.zeros(nodes), log_weights)
 
 
 def log_mean(exponents: FloatArray, log_weights: FloatArray) -> float:
-    """Logarithm of the mean sum_q w_q exp(x_q), however large or small its terms."""
+    """Logarithm of the mean sum_q w_q exp(x_q), for terms of any size."""
     terms = exponents + log_weights
     largest = terms.max()
     with np.errstate(under="ignore"):
@@ -179,14 +174,14 @@ def _count_ratios(dimension: int, max_degree: int) -> FloatArray:
     return np.concatenate([[1.0, float(d)], growth])[: max_degree + 1]
 
 
-# Share of the largest value of the potential below which a degree is not carried.
+# A degree below this share of the largest term of the potential is dropped.
 _NEGLIGIBLE = 1e-17
 # The spectrum exp(-s^2 l^2 / 2) of a density of width s is 3e-18 at l = 9 / s.
 _DEGREES_PER_WIDTH = 9.0
 # For broad densities, whose spectrum is not that of a Gaussian.
 _SPARE_DEGREES = 24
 LARGEST_NODES = 2**15
-"""Most nodes of a quadrature: values of 1,000 basis functions there take 0.3 GB."""
+"""Largest number of nodes: values of 1,000 basis functions then take 0.3 GB."""
 
 
 def stationary_symmetry(
@@ -194,8 +189,8 @@ def stationary_symmetry(
 ) -> Symmetry:
     """Axisymmetric basis and quadrature that resolve every state of a problem.
 
-    diffusivity: the smallest for which states are wanted, see `narrowest_width`; fold: as in
-    `axisymmetric`; max_degree: of the basis, default `carrying_degree`.
+    diffusivity: the smallest one of the states, see `narrowest_width`; fold: as in `axisymmetric`;
+    max_degree: of the basis, by default `carrying_degree`.
     """
     if not diffusivity > 0:
         raise ValueError(f"stationary states need a diffusivity above 0, got {diffusivity}.")
@@ -212,12 +207,12 @@ def stationary_symmetry(
 
 
 def degrees_of_width(width: float) -> float:
-    """Degree at which the spectrum of a density as wide as this, in radians, is rounding."""
+    """Degree at which the spectrum of a density of a width, in radians, is rounding."""
     return _DEGREES_PER_WIDTH / width
 
 
 def density_degree(degree: int, width: float) -> int:
-    """Degree that holds a density exp(V), V of some degree, no narrower than a width."""
+    """Degree that resolves exp(V), for V of some degree, if it is at least as wide as `width`."""
     return degree + _SPARE_DEGREES + math.ceil(degrees_of_width(width))
 
 
@@ -227,15 +222,15 @@ def narrowest_width(problem: Problem, diffusivity: float) -> float:
 
 
 def steepest(problem: Problem) -> float:
-    """Bound of -D V'' along great circles, for every measure: peaks are no narrower.
+    """Bound of -D V'' along great circles for every measure, which bounds the width of peaks.
 
     With s the similarity to a token,
 
         USA   -D V'' = strength <a(s) s - a'(s) s'^2>,                s'^2 <= 1 - s^2,
         SA    -D V'' = strength (<s> + beta <s'>^2 - beta <s'^2>),    <.> weighted by a(s).
 
-    The first is at most |strength| max|a|, and so is the second if strength * beta > 0; else
-    <s> + |beta| (1 - <s>^2) decides.
+    The first is at most |strength| max|a|, and so is the second if strength * beta > 0; otherwise
+    the bound is |strength| max(<s> + |beta| (1 - <s>^2)).
     """
     zonal, kernel = problem.zonal, problem.zonal.kernel
     bound = abs(zonal.strength) * kernel.largest_attention
@@ -246,10 +241,10 @@ def steepest(problem: Problem) -> float:
 
 
 def carrying_degree(problem: Problem) -> int:
-    """Largest degree that matters to the field of any measure, also of a Dirac.
+    """Largest degree that matters to the field of any measure, including a Dirac.
 
-    There degree l adds N_l w_l to the potential. In high dimension N_l is huge, and this degree
-    well above `Problem.kernel_degree`.
+    For a Dirac, degree l adds N_l w_l to the potential. In high dimension N_l is huge, and this
+    degree is far above `Problem.kernel_degree`.
     """
     dimension = problem.zonal.dimension
     degree = max(problem.zonal.degree, 1)
