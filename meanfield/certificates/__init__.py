@@ -1,7 +1,7 @@
 """Certificates of runs: proved bounds that every correct run obeys.
 
-`action` compares two times of one run, `radius` two runs of one problem. `collapse` predicts the
-end of a measure. `papers.contraction` has the constants.
+`action` compares two times of one run, `radius` two runs of one problem. `collapse` proves that a
+measure becomes one cluster. `papers.contraction` has the constants.
 """
 
 from meanfield.names import lazy_package

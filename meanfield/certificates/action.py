@@ -1,12 +1,12 @@
-"""How far a measure may go for the energy that it gains.
+"""Bound of the distance that a measure moves, by the energy that it gains.
 
-Where the flow is a gradient flow, in scaled time and with E in its unit:
+For a gradient flow, in scaled time and with E in its unit:
 
     W_2(mu_s, mu_t)^2 <= (t - s) int_s^t int |v|^2 dmu dt
-                      <= (t - s) (E(t) - E(s)) / min Z,
+                      <= (t - s) (E(t) - E(s)) / min Z.
 
-Z = 1 without normalisation and for doubly stochastic attention (with its own energy E_S), and with
-diffusion, E being minus the free energy. Two measures and the time between them are enough.
+Z = 1 without normalisation, for doubly stochastic attention (with its own energy E_S), and with
+diffusion, where E is minus the free energy. The bound needs only two measures and their times.
 """
 
 from __future__ import annotations
@@ -36,18 +36,16 @@ from meanfield.observables.energies import energy_note, energy_unit, entropy, in
 from meanfield.problem import Problem
 from meanfield.runs import Run
 
-# What saved times of a run at the default tolerance leave of positions.
-
 
 @dataclass(frozen=True, eq=False)
 class ActionBound:
-    """Distances of a run beside the bound by its energy, (k,): saves in a row, and first to last.
+    """Distances and bounds for pairs of saves, (k,): consecutive ones, and first and last.
 
-    - starts, times: scaled times s and t of each pair of saves.
-    - squared_distance: W_2(mu_s, mu_t)^2, of a bracket the lower end; in other dimensions than 1
-      and 2 the mean squared angle between where each token was and is.
+    - starts, times: scaled times s and t of each pair.
+    - squared_distance: W_2(mu_s, mu_t)^2, of a bracket the lower end; in dimensions above 2 the
+      mean squared angle between the two positions of each token.
     - bound: (t - s) (E(t) - E(s)) / min Z.
-    - allowance: what the tolerance and rounding may do to the two.
+    - allowance: error of distance and bound by the tolerance and rounding.
     """
 
     starts: FloatArray
@@ -58,7 +56,7 @@ class ActionBound:
 
     @property
     def kept(self) -> npt.NDArray[np.bool_]:
-        """Which pairs keep it, shape (k,)."""
+        """True for pairs whose bound holds, shape (k,)."""
         return np.asarray(self.squared_distance <= self.bound + self.allowance)
 
     @property
@@ -76,12 +74,12 @@ class ActionBound:
 
 @checked
 def action_bound(run: Run, *, tolerance: float = TOLERANCE) -> ActionBound:
-    """Distance that a run went between saves, and its certified bound by the energy gained.
+    """Distance that a run moves between saves, and its certified bound by the gained energy.
 
         W_2(mu_s, mu_t)^2 <= (t - s) (E(t) - E(s)) / min Z    (scaled time)
 
-    of consecutive saves and of the first and the last. As saves get closer the two sides agree
-    where Z = 1: a run that breaks it has a velocity that is not the gradient of its energy.
+    for consecutive saves, and for the first and last. For Z = 1 the two sides agree as saves get
+    closer. If a run violates the bound, its velocity is not the gradient of its energy.
 
     Parameters
     ----------
@@ -90,20 +88,20 @@ def action_bound(run: Run, *, tolerance: float = TOLERANCE) -> ActionBound:
         one doubly stochastic head. Without normalisation diffusion (E is then minus the free
         energy) and fixed fields with a potential are allowed.
     tolerance : float
-        How far a mean position may be off, radians.
+        Largest error of a mean position, radians.
 
     Returns
     -------
     ActionBound
-        Under softmax Z between saves is bounded by how fast it may change: saves further apart
-        than 1 / (beta strength) give it away. Of stages the pairs that lie in one; none of nodes of
-        characteristics.
+        Only pairs within one stage, and no nodes of characteristics. Under softmax Z between saves
+        is bounded by its largest rate of change, so saves more than 1 / (beta strength) apart give
+        weak bounds.
 
     Raises
     ------
     ValueError
         If the flow has no energy, or is not the flow of attention. If fewer than two states are
-        stored, or a density on a sphere of many dimensions has none.
+        stored, or a density on a sphere of many dimensions has no distance.
 
     References
     ----------
@@ -123,7 +121,7 @@ def action_bound(run: Run, *, tolerance: float = TOLERANCE) -> ActionBound:
     problem = run.problem
     check_climbs(problem)
     measures = [certified_state(run, save) for save in range(len(run.measures))]
-    # Nodes of characteristics stand for a density: as points they are apart by their gaps.
+    # Nodes of characteristics represent a density; their distance as points includes their gaps.
     saves = [i for i, each in enumerate(measures) if not getattr(each, "cell_order", 0)]
     if len(saves) < 2:
         raise ValueError(
@@ -142,7 +140,7 @@ def action_bound(run: Run, *, tolerance: float = TOLERANCE) -> ActionBound:
 
 
 def check_climbs(problem: Problem) -> None:
-    """ValueError, with the reason, if no energy is known whose gradient moves the measure."""
+    """ValueError with the reason, if the flow is no gradient flow of a known energy."""
     if problem.stages:
         for stage in problem.staged:
             check_climbs(stage)
@@ -169,7 +167,7 @@ def energy_gained(
     degree = max(problem.kernel_degree, 1)
     if problem.kernel_alone and space.has_series:
         field = interaction(problem)
-        # By the difference of moments, not of energies: what hardly moves keeps its digits.
+        # The difference of moments, not of energies, keeps the digits of small changes.
         multipliers = field.potential_multipliers / field.scale
         before, after = first.moments(field.degree), second.moments(field.degree)
         moved, both = after - before, after + before
@@ -178,7 +176,7 @@ def energy_gained(
         error = 8 * EPS * abs(size)
         if flow.diffusivity:
             disorder = entropy(second) - entropy(first)
-            # As exactly as entropies are known.
+            # Error of the entropies.
             error += 1e-11 * flow.diffusivity
             gained += flow.diffusivity * disorder
         return gained, error
@@ -214,7 +212,7 @@ def _pair(
             lowest_between(partitions[k, stage], partitions[k + 1, stage], float(length_of))
             for k, length_of in zip(range(i, j), lengths, strict=True)
         )
-    # Beyond all numbers, e^700 will do.
+    # e^700 in place of larger numbers, which may overflow.
     slowness = length * math.exp(min(-lowest, LARGEST_LOG))
     bound = slowness * gained
     allowance = 2.0 * tolerance * math.sqrt(max(bound, 0.0)) + tolerance**2

@@ -1,17 +1,18 @@
-"""Proofs that a measure becomes one cluster, and by when.
+"""Proofs that a measure becomes one cluster, with a time.
 
-Attention with V = 1, a positive strength c and no noise, scaled time:
+For attention with V = 1, a positive strength c and no noise, in scaled time:
 
-- on the circle, beta >= 0, all mass in an arc l < pi: l' <= -c h(l), h(l) = a(cos l) sin l. No arc
-  is longer than that of two clusters that begin at its ends: inside, e^{beta cos u} is at least
-  e^{beta cos l}, and sin u + sin(l - u) at least sin l;
-- on any sphere, beta >= 0, least cosine r >= 0 of all pairs, least mass m of a token: with n = 1/m,
-  r' >= (2 c / n) a(r) (1 - r) ((n - 1) r + 1). So r is at least the cosine of n equiangular
-  tokens that begin with it;
-- in an open hemisphere tokens come together whatever beta is, at a rate that is not known.
+- On the circle let beta >= 0, and all mass be in an arc l < pi. Then l' <= -c h(l), with
+  h(l) = a(cos l) sin l, because e^{beta cos u} >= e^{beta cos l} and sin u + sin(l - u) >= sin l in
+  the arc. So l is at most the distance of two clusters that begin at its ends.
+- On any sphere let beta >= 0, r >= 0 be the least cosine of all pairs, m the least mass of a token
+  and n = 1/m. Then r' >= (2 c / n) a(r) (1 - r) ((n - 1) r + 1). So r is at least the cosine of n
+  equiangular tokens that begin with it.
+- In an open hemisphere tokens come together for any beta, at an unknown rate (arXiv:2312.10794,
+  Lemma 6.4).
 
-Under softmax nothing is slower: Z <= 1 in the unit in which a <= 1, and all terms that enter the
-first two have one sign. The last: arXiv:2312.10794, Lemma 6.4.
+Softmax is at least as fast: Z <= 1 in the unit in which a <= 1, and all terms in the first two
+proofs have one sign.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from meanfield.problem import Problem
 from meanfield.runs import Run
 from meanfield.terms.flows import Flow
 
-# Most tokens whose pairs are compared; most for a linear programme that finds a hemisphere.
+# Largest number of tokens for sums over pairs, and for the linear programme.
 _MOST_TOKENS = 10_000
-# Beyond this number of tokens masses do not matter to the least cosine.
+# Largest n = 1/m; beyond it n no longer matters to the least cosine.
 _MANY = 2**40
-# Height over the equator of a hemisphere that is no rounding.
+# Least height of tokens over the equator, above rounding.
 _OPEN = 1e-9
 
 
@@ -47,8 +48,9 @@ class Collapse:
     """A proof that a measure becomes one cluster.
 
     - reason: "arc", "cosine" or "hemisphere".
-    - start: scaled time of the measure; spread: largest angle between two of its points then; of
-      "hemisphere" twice the angle about its centre.
+    - start: scaled time of the measure.
+    - spread: largest angle between two of its points; for "hemisphere" twice the largest angle to
+      the centre.
     - by: scaled time from which all angles are below `within`; infinite where no time is proved.
     - rate: from then on the largest chord falls at least like e^{-rate t}; 0 where none is proved.
     """
@@ -70,23 +72,23 @@ class Collapse:
 def certified_collapse(
     of: Run | Problem, measure: Measure | Density | None = None, *, within: float | None = None
 ) -> Collapse | None:
-    """Proof that a measure becomes one cluster, and by when; None if none is known.
+    """Proof that a measure becomes one cluster, with a time; None if no proof is known.
 
     Parameters
     ----------
     of : Run or Problem
-        A run with its states: the first saved time with a proof counts, one with a time before one
-        without. Or a problem, of which a measure is given. Its kernel is an exponential or the
-        linear one, its strength positive, without diffusion.
+        A run with its states: the result is its first proof with a time, else its first proof. Or a
+        problem with `measure`. The kernel is exponential or linear, with a positive strength and
+        without diffusion.
     measure : Measure, optional
-        Tokens or clusters, of a problem; a density is everywhere, and there is no proof.
+        Tokens or clusters for a problem. A density has no proof, because its mass is everywhere.
     within : float, optional
         Angle in radians that counts as one cluster; by default the radius of the cluster rule.
 
     Raises
     ------
     ValueError
-        If nothing is proved of the problem: it repels, diffuses, has matrices, labels or layers.
+        If the problem repels, diffuses, or has matrices, labels or layers: nothing is proved then.
 
     References
     ----------
@@ -125,7 +127,7 @@ def certified_collapse(
 
 
 def check_attracts(problem: Problem) -> None:
-    """ValueError, with the reason, unless something is proved of what it ends in."""
+    """ValueError with the reason, unless collapse is proved for the problem."""
     problem.check_own_clock("proofs of collapse")
     zonal = problem.zonal
     if zonal.kernel.log_slope is None:
@@ -143,7 +145,7 @@ def _of_measure(
     if measure.manifold != space:
         raise ValueError(f"the measure is on the {measure.manifold.name}, the problem on {space}.")
     if not isinstance(measure, Measure) or measure.cell_order or space.has_rings:
-        # A density, its nodes, or rings: somewhere there is mass opposite to any other.
+        # A density, its nodes, or rings: there are opposite points with mass.
         return None
     heavy = measure.mass > 0.0
     points, masses = measure.points[heavy], measure.mass[heavy]
@@ -152,7 +154,7 @@ def _of_measure(
         length = arc_length(points)
         if length >= math.pi:
             return None
-        # Without normalisation nothing is faster.
+        # Without normalisation tokens are not faster (Z <= 1), and the time is known.
         flow = Flow("none", strength=problem.flow.strength)
         slower = replace(problem, flow=flow, initial=uniform())
         needed = two_cluster_time(slower, length, within) if length > within else 0.0
@@ -170,14 +172,14 @@ def _of_measure(
 
 
 def arc_length(angles: FloatArray) -> float:
-    """Length of the shortest arc that holds all angles."""
+    """Length of the shortest arc that contains all angles."""
     at = np.sort(np.mod(angles, 2.0 * math.pi))
     gaps = np.diff(np.concatenate([at, at[:1] + 2.0 * math.pi]))
     return 2.0 * math.pi - float(gaps.max())
 
 
 def least_cosine(x: FloatArray) -> float:
-    """Least cosine of two of the unit vectors, from below by rounding."""
+    """Least cosine of two of the unit vectors."""
     rows = max(1, PAIRS_AT_ONCE // len(x))
     least = min(float((x[i : i + rows] @ x.T).min()) for i in range(0, len(x), rows))
     return max(min(least, 1.0), -1.0)
@@ -186,7 +188,7 @@ def least_cosine(x: FloatArray) -> float:
 def _by_cosine(
     problem: Problem, masses: FloatArray, cosine: float, time: float, within: float
 ) -> Collapse:
-    """As slow as equiangular tokens of the least mass."""
+    """Proof by comparison with equiangular tokens of the least mass."""
     spread, aim = math.acos(cosine), math.cos(within)
     strength, beta = problem.flow.strength, problem.beta
     needed = 0.0
@@ -195,28 +197,28 @@ def _by_cosine(
         path = angular_path(max(count, 2), problem.zonal.kernel.log_slope or 0.0, False, cosine)
         way = path.distance(np.array(1.0 - aim), np.array(aim - cosine))
         needed = float(path.time_at(np.atleast_1d(way))[0]) / strength
-    # 1 - r falls at least like e^{-2 c r a(r) t}, which is twice as fast as its angle.
+    # 1 - r falls at least like e^{-2 c r a(r) t}, at twice the rate of the angle.
     reached = max(aim, cosine)
     rate = strength * reached * math.exp(beta * (reached - 1.0))
     return Collapse("cosine", time, spread, within, time + needed, rate)
 
 
 def _hemisphere(x: FloatArray) -> float | None:
-    """Least cosine to the centre of an open hemisphere that holds all; None if none is found."""
+    """Least cosine to the centre of an open hemisphere with all points; None if none is found."""
     centre = x.mean(axis=0)
     for attempt in (lambda: centre, lambda: _separating(x)):
         w = attempt()
         size = 0.0 if w is None else float(np.linalg.norm(w))
         if w is not None and size > 0.0:
             margin = float((x @ w).min()) / size
-            # Whoever proposed it, this is the proof.
+            # The proof, for any candidate w.
             if margin > _OPEN:
                 return min(margin, 1.0)
     return None
 
 
 def _separating(x: FloatArray) -> FloatArray | None:
-    """Vector with the largest least product with all rows, of entries up to 1."""
+    """Vector w with entries up to 1 that maximises the least <w, x_i>; None for many points."""
     if len(x) > _MOST_TOKENS:
         return None
     from scipy.optimize import linprog

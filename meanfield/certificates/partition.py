@@ -1,16 +1,14 @@
-"""How small the partition function is where the mass is: certified, also between saved times.
+"""Certified lower bounds of the partition function on the support, also between saved times.
 
 In scaled time, with one head of softmax, S = beta B, s = |S| and velocities |v| <= |V|:
 
     Z(x) = int e^{x^T S y - s} dmu(y),    e^{-2 s} <= Z <= 1,
-    |d log Z(x_i) / dt| <= 2 |S| |V|    along the flow,        |S| |V|    at a place that rests,
+    |d log Z(x_i) / dt| <= 2 |S| |V|    along the flow,        |S| |V|    at a fixed place,
     Hess log Z <= |S|^2 + |S|           along geodesics.
 
 Diffusivity D adds D (|S|^2 + (d - 1) |S|), the largest D |Laplacian a| / a, to the rate at a place.
-
-So the smallest Z over the support of a measure is known between times at which it is saved: it
-falls no faster from the one, and rises no faster to the other. The support of a density is taken to
-be everything.
+These rates bound the smallest Z over the support between two saved times. The support of a density
+is assumed to be the whole space.
 """
 
 from __future__ import annotations
@@ -34,27 +32,27 @@ if TYPE_CHECKING:
     from meanfield.bases.harmonics import SphereGrid
 
 LARGEST_LOG = 700.0
-"""Of 1 / Z: a larger one is as good as infinite."""
+"""Largest log(1 / Z) for which bounds are computed; larger ones are useless."""
 
-# Above this many points their Z is bounded by that of all places.
+# Above this number of points the bound is that of all places.
 _MOST_POINTS = 10_000
-# Angles of a circle, or of an axis, on which Z is evaluated; degree of the grid of a sphere.
+# Number of angles of a circle or an axis at which Z is evaluated; degree of the grid on a sphere.
 _ANGLES, _SPHERE_DEGREE = 4_096, 64
-# Rounding of a transform of values up to 1; relative rounding of log Z summed over pairs.
+# Rounding of a transform of values up to 1; relative rounding of log Z from sums over pairs.
 _ROUNDING, _OF_PAIRS = 1e-14, 1e-13
 
 
 @dataclass(frozen=True)
 class SmallestPartition:
-    """Lower bound of log Z over the support of a measure at one time, and how fast it may fall."""
+    """Lower bound of log Z over the support of a measure at one time, with its rate of change."""
 
     log: float  # in scaled units: at most 0
-    rate: float  # of change in scaled time
-    floor: float  # log Z is never less: -2 s
+    rate: float  # largest rate of change, per scaled time
+    floor: float  # bound of log Z at all times, -2 s
 
 
 def softmax_head(problem: Problem) -> HeadMatrices:
-    """The one head of a softmax, or that of a normalised built-in kernel."""
+    """The single head of a softmax, or that of a normalised built-in kernel."""
     heads = problem.heads
     if heads is None or len(heads) != 1:
         raise ValueError(
@@ -65,7 +63,7 @@ def softmax_head(problem: Problem) -> HeadMatrices:
 
 
 def smallest_partition(problem: Problem, measure: Density | Measure) -> SmallestPartition:
-    """Lower bound of log Z over the support, scaled: points by sums, else over all places."""
+    """Lower bound of scaled log Z over the support: at points by sums, else over all places."""
     head = softmax_head(problem)
     s, space = head.sharpness, problem.manifold
     rate, floor = s * float(np.linalg.norm(head.value, 2)), -2.0 * s
@@ -83,7 +81,7 @@ def smallest_partition(problem: Problem, measure: Density | Measure) -> Smallest
 
 
 def _is_summed(measure: Measure) -> bool:
-    """True if its points are its support, few enough, and not rings."""
+    """True if the points are the support, at most 10,000, and no rings."""
     few = len(measure.points) <= _MOST_POINTS
     return few and not measure.cell_order and not measure.manifold.has_rings
 
@@ -91,9 +89,10 @@ def _is_summed(measure: Measure) -> bool:
 def _over_all_places(
     problem: Problem, space: Manifold, head: HeadMatrices, measure: Density | Measure
 ) -> float:
-    """Lower bound of log Z over the space, from values no further than r apart.
+    """Lower bound of log Z over the space, from values at nodes with covering radius r.
 
-    At the lowest place the gradient vanishes: values there exceed it by r^2 / 2 sup Hess log Z.
+    The gradient vanishes at the minimum, so the nearest node exceeds it by at most
+    r^2 / 2 sup Hess log Z.
     """
     s = head.sharpness
     moments = measure.moments(problem.kernel_degree)
@@ -112,7 +111,7 @@ def _over_all_places(
         colatitudes = np.arccos(np.clip(grid.points.reshape(rings, length, 3)[:, 0, 2], -1.0, 1.0))
         gaps = np.diff(np.concatenate([[-colatitudes[0]], colatitudes, [math.pi]]))
         squared = (0.5 * gaps.max()) ** 2 + (math.pi / length) ** 2
-        # Beside the poles the nearest ring is a whole gap away.
+        # The pole is a whole gap away from the nearest ring.
         squared = float(max(squared, colatitudes[0] ** 2))
     else:
         turn = math.pi if space.has_rings else 2.0 * math.pi
@@ -126,9 +125,9 @@ def _over_all_places(
 
 
 def lowest_between(first: SmallestPartition, second: SmallestPartition, length: float) -> float:
-    """Lower bound of log Z over the support in a stretch of time between two that are known."""
+    """Lower bound of log Z over the support between two times with known bounds."""
     logs, rate = sorted((first.log, second.log)), max(first.rate, second.rate)
-    # From both sides they meet there, if they do before the end.
+    # Intersection of the two lines that fall at this rate from both ends.
     meets = 0.5 * (logs[0] + logs[1] - rate * length)
     return max(min(meets, logs[0]), first.floor)
 
@@ -136,7 +135,7 @@ def lowest_between(first: SmallestPartition, second: SmallestPartition, length: 
 def integral_of_inverse(
     first: SmallestPartition, second: SmallestPartition, length: float
 ) -> float:
-    """Bound of int dt / min Z between two known ends, from which 1 / Z grows like e^{rate t}."""
+    """Upper bound of int dt / min Z; from both ends 1 / Z grows at most like e^{rate t}."""
     rate = max(first.rate, second.rate)
     floor = max(first.floor, -LARGEST_LOG)
     logs = [max(partition.log, floor) for partition in (first, second)]
@@ -153,11 +152,11 @@ def integral_of_inverse(
 
 
 TOLERANCE = 1e-7
-"""How far a mean position of a run may be off, radians, at the default tolerance of steps."""
+"""Largest error of a mean position of a run, radians, at the default tolerance of steps."""
 
 
 def certified_state(run: Run, save: int) -> Density | Measure:
-    """State of a saved time, of which something may be proved."""
+    """State at a saved time; ValueError for densities of labels."""
     measure = stored_state(run, save)
     if isinstance(measure, LabelledDensity):
         raise ValueError("nothing is proved for densities of labels.")
@@ -167,10 +166,10 @@ def certified_state(run: Run, save: int) -> Density | Measure:
 def distance_ends(
     first: Density | Measure, second: Density | Measure, p: int
 ) -> tuple[float, float]:
-    """Bounds of W_p, the same where it is exact.
+    """Lower and upper bound of W_p; equal where it is exact.
 
-    In dimensions above 2 tokens are paired, (sum_i m_i d(x_i, y_i)^p)^{1/p}: proofs for optimal
-    couplings hold for every one that is followed along the flow.
+    In dimensions above 2 tokens are paired in order, (sum_i m_i d(x_i, y_i)^p)^{1/p}. The proofs
+    hold for any coupling that the flow transports, not only for optimal ones.
     """
     space = first.manifold
     if space.has_series:

@@ -1,13 +1,14 @@
-"""Bounds of the distance of two runs of one problem, from their distance at the start alone.
+"""Bounds of the distance of two runs of one problem, from their distance at the start.
 
-Without normalisation `papers.contraction` has the rates. Under softmax, with z(t) the
-smallest Z over the support of one of the two,
+Without normalisation `papers.contraction` has the rates. Under softmax let z(t) be the smallest Z
+over the support of one of the two runs. Then
 
-    W_1(t) <= exp(c int_0^t [stretch + source / z] dt) W_1(0),
+    W_1(t) <= exp(c int_0^t [stretch + source / z] dt) W_1(0).
 
-a bound a posteriori: the run gives z, between saves by `certificates.partition`.
-Proof: follow an optimal coupling of mu and nu. v[mu] parts its ends at c stretch at most. At the
-end of nu v[nu] - v[mu] = (c / Z_nu) int a(<x, y>) (P_x y - v_mu(x) / c) d(nu - mu)(y).
+The bound is a posteriori: the run gives z, and `certificates.partition` bounds it between saves.
+Proof: follow an optimal coupling of mu and nu. v[mu] separates its ends at most at the rate
+c stretch. At the end of nu, v[nu] - v[mu] =
+(c / Z_nu) int a(<x, y>) (P_x y - v_mu(x) / c) d(nu - mu)(y).
 """
 
 from __future__ import annotations
@@ -40,20 +41,20 @@ from meanfield.papers.contraction import (
 from meanfield.problem import Problem
 from meanfield.runs import Run
 
-# Times of two runs that are the same but for the rounding of units.
+# Relative difference of equal times of two runs, by rounding of units.
 _SAME_TIME = 1e-9
 State = Density | Measure
 
 
 @dataclass(frozen=True, eq=False)
 class CertifiedRadius:
-    """Distance W_p of two runs, and between which values it is certified to lie.
+    """Measured distance W_p of two runs, and its certified bounds.
 
     - times (k,): scaled times that both runs saved.
-    - distance (k, 2): W_p measured, between two ends; in other dimensions than 1 and 2 that of each
-      token to its own partner.
+    - distance (k, 2): lower and upper bound of the measured W_p; in dimensions above 2 tokens are
+      paired in order.
     - lower, upper (k,): certified from the first distance; lower is 0 where nothing is proved.
-    - tolerance: how far a mean position may be off, radians.
+    - tolerance: largest error of a mean position, radians.
     """
 
     p: int
@@ -65,8 +66,8 @@ class CertifiedRadius:
 
     @property
     def kept(self) -> npt.NDArray[np.bool_]:
-        """At which times the distance lies between the bounds, shape (k,)."""
-        # What is off at the start grows as the distance may.
+        """True at times at which the distance lies between the bounds, shape (k,)."""
+        # An error at the start grows like the upper bound.
         with np.errstate(divide="ignore", invalid="ignore"):
             growth = np.where(self.upper[0] > 0.0, self.upper / self.upper[0], 1.0)
         slack = self.tolerance * np.maximum(growth, 1.0)
@@ -80,7 +81,7 @@ class CertifiedRadius:
 
     @property
     def informative(self) -> npt.NDArray[np.bool_]:
-        """At which times the upper bound is below pi, the largest of distances, shape (k,)."""
+        """True at times at which the upper bound is below pi, the largest distance, shape (k,)."""
         return np.asarray(self.upper < math.pi)
 
     def __repr__(self) -> str:
@@ -94,34 +95,34 @@ class CertifiedRadius:
 def certified_radius(
     first: Run, second: Run, p: int | None = None, *, tolerance: float = TOLERANCE
 ) -> CertifiedRadius:
-    """Bounds of the distance of two runs of one problem, from their distance at the start alone.
+    """Bounds of the distance of two runs of one problem, from their distance at the start.
 
         e^{-lower t} W_p(0) <= W_p(t) <= e^{upper t} W_p(0)
 
-    with the rates of `contraction_rates` without normalisation; under softmax an upper bound of W_1
-    from the smallest Z along the runs. Densities and tokens in any combination: of tokens against
-    the density that they stand for it is the certified radius of what they say.
+    with the rates of `contraction_rates` without normalisation. Under softmax there is an upper
+    bound of W_1, from the smallest Z along the runs. Each run has densities or tokens. Tokens and a
+    density give the certified error of the tokens.
 
     Parameters
     ----------
     first, second : Run
-        Of one problem, its initial law apart, with their states; both start at the same time.
+        Runs with states of one problem, except for its initial law; both start at the same time.
     p : int, optional
         1 or 2; by default 2 without normalisation, 1 under softmax, which has no bound of W_2.
     tolerance : float
-        How far a mean position of a run may be off at the start, radians.
+        Largest error of a mean position at the start, radians.
 
     Returns
     -------
     CertifiedRadius
-        At the times that both saved. Its `holds` is false for runs of different equations, or of
+        At the times that both saved. Its `holds` is false for runs of different equations, or with
         wrong steps.
 
     Raises
     ------
     ValueError
-        If the problems differ, no bound is proved, no time was saved by both, states were not kept,
-        or the space has no distance.
+        If the problems differ, no bound is proved, the runs have no saved time in common, states
+        were not kept, or the space has no distance.
 
     Examples
     --------
@@ -150,7 +151,7 @@ def certified_radius(
     other = [certified_state(second, j) for _, j in pairs]
     upper, lower = growth(problem, times, one, other, p=p)
     measured = np.array([distance_ends(a, b, p) for a, b in zip(one, other, strict=True)])
-    # Beyond all numbers, e^700 will do.
+    # e^700 in place of larger numbers, which may overflow.
     grown = np.exp(np.minimum(upper, LARGEST_LOG))
     bounds = measured[0, 0] * np.exp(-lower), measured[0, 1] * grown
     return CertifiedRadius(p, times, measured, *bounds, tolerance)
@@ -159,7 +160,7 @@ def certified_radius(
 def growth(
     problem: Problem, times: FloatArray, *runs: Sequence[State], p: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Exponents of the upper and the lower bound at times, under softmax from the better run."""
+    """Exponents of the upper and lower bound at times; under softmax from the better run."""
     check_order(p)
     problem.check_own_clock("bounds of distances")
     zonal = problem.zonal
@@ -174,7 +175,7 @@ def growth(
     beta = zonal.kernel.log_slope
     if not zonal.normalized or beta == 0.0:
         rates = contraction_rates(problem, p)
-        # No lower bound is none at once, also of a time of no length.
+        # An infinite rate times 0 would be NaN.
         return rates.upper * elapsed, (
             rates.lower * elapsed if math.isfinite(rates.lower) else _none(elapsed)
         )
