@@ -16,7 +16,7 @@ from meanfield.stationary.branches import Branch, Kind, SpecialPoint, primary_br
 from meanfield.stationary.symmetry import LARGEST_NODES, axisymmetric
 from meanfield.studies.phase import PhasePoint, onset
 
-# Fields of a branch, and of the points where something happens, in files.
+# Fields of a branch and of its special points, in files.
 _STATE = {
     "values": Array(("state",), "diffusivity", "1 / scaled time"),
     "order_parameter": Array(("state",), "order_parameter"),
@@ -36,7 +36,7 @@ _KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BifurcationDiagram(StudyResult):
-    """Ordered states along the branch that leaves uniform, and the onset of order on it.
+    """Ordered states along the branch that leaves uniform, and its onset of order.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class BifurcationDiagram(StudyResult):
     branch : Branch
         Diffusivities, order parameters, free energies, stability; `branch.state(i)` is a state.
     attributes : dict
-        Of a file: status, created, ...
+        Attributes of a file: status, created, ...
     """
 
     kind = "bifurcation_diagram"
@@ -63,7 +63,7 @@ class BifurcationDiagram(StudyResult):
 
     @property
     def nodes(self) -> int:
-        """Nodes of the quadrature of its states."""
+        """Number of quadrature nodes of its states."""
         return len(self.branch.symmetry.log_weights)
 
     @classmethod
@@ -109,7 +109,7 @@ class BifurcationDiagram(StudyResult):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Branch: a row a state."""
+        """Columns of the branch, a row for each state."""
         return {
             one.name: getattr(self.branch, name)
             for name, one in _STATE.items()
@@ -129,7 +129,7 @@ class BifurcationDiagram(StudyResult):
 def bifurcation_diagram(problem: Problem, *, smallest: float = 0.1) -> BifurcationDiagram:
     """Bifurcation diagram of a problem in its diffusivity.
 
-    `phase_diagram` has the points that are marked in it over a range of beta.
+    `phase_diagram` has its special points over a range of beta.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def bifurcation_diagram(problem: Problem, *, smallest: float = 0.1) -> Bifurcati
     Raises
     ------
     ValueError, ContinuationError
-        As `phase_point`; or if `smallest` is no such share.
+        As in `phase_point`; or if `smallest` is out of range.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""Time to one cluster, over many starts, beside the law of the last two clusters.
+"""Time to one cluster over many starts, compared with the law of the last two clusters.
 
-N tokens are drawn from the initial law and move until they are one cluster, or a latest time has
-come. Most of that time the last two clusters stand alone: masses m_1, m_2 at the angle phi meet
-after the time of (29) in docs/late-times.md. So of each run, with t_2 when two are left,
+N tokens are drawn from the initial law and move until they are one cluster, or until a latest time.
+For most of that time only two clusters are left. If their masses are m_1, m_2 and their angle is
+phi at t_2, the law (29) of docs/late-times.md predicts the time
 
-    T = t_2 + two_cluster_time(phi, m_1, m_2),
+    T = t_2 + two_cluster_time(phi, m_1, m_2).
 
-which errs by what two clusters do that are not yet points. It is exact for two tokens.
+It is exact for two points.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from meanfield.studies.study import (
     initial_density,
 )
 
-# Saved times: the first, in scaled time, and how many a decade.
+# First saved time, scaled, and number of saved times in a decade.
 _FIRST, _A_DECADE = 0.05, 100
 _LATEST = 1e100
-# Tolerance of time steps: at 1e-6 times of pairs err by up to a thousandth.
+# Tolerance of time steps: with 1e-6 errors of pairs' times are up to a thousandth.
 _TOLERANCE = 1e-8
 _QUARTILES = (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True)
 class CollapseOptions:
-    """Runs to make, and how long to wait for each."""
+    """Runs of a study, and their latest time."""
 
     until: float  # scaled time
     tokens: tuple[int, ...] = (64,)  # sizes N, increasing, at least 2
@@ -69,7 +69,7 @@ class CollapseOptions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CollapseTimes(StudyResult):
-    """Times to one cluster of many runs, in scaled time, and what the law says of each.
+    """Times to one cluster of many runs, in scaled time, and their predictions by the law.
 
     Attributes
     ----------
@@ -78,14 +78,15 @@ class CollapseTimes(StudyResult):
     until : float
         Latest time of a run.
     times : ndarray, shape (n_sizes, runs)
-        When one cluster is left, to 2 % where clusters meet before they are points; infinite if
-        that is after `until`, NaN where not run.
+        Times from which on one cluster is left, to 2 % where clusters meet before they are points;
+        infinite if later than `until`, NaN where not run.
     pair_times : ndarray, shape (n_sizes, runs)
-        First of a hundred times a decade at which two clusters were left for good; NaN for none.
+        First saved time, of a hundred in a decade, from which on two clusters were left; NaN if
+        there is none.
     angles, masses : ndarray, shape (n_sizes, runs)
         Geodesic angle between the two at that time, and mass of the lighter one.
     predicted : ndarray, shape (n_sizes, runs)
-        Time to one cluster by the law of two clusters, from that time on.
+        Time to one cluster by the law of two clusters.
     attributes : dict
         Facts of the problem; from a file also title, status, ...
     """
@@ -103,7 +104,7 @@ class CollapseTimes(StudyResult):
 
     @property
     def finished(self) -> npt.NDArray[np.int64]:
-        """Runs of each size that were made, shape (n_sizes,)."""
+        """Number of finished runs of each size, shape (n_sizes,)."""
         return np.asarray((~np.isnan(self.times)).sum(axis=1))
 
     @checked
@@ -115,12 +116,12 @@ class CollapseTimes(StudyResult):
         times : sequence of float, shape (n,)
             Scaled, up to `until`.
         law : bool
-            By the law of two clusters instead, of the runs in which two were seen.
+            Use the predicted times, of the runs that had two clusters.
 
         Returns
         -------
         ndarray, shape (n_sizes, n)
-            NaN where there is no run.
+            NaN if there is no run.
         """
         values = self.predicted if law else self.times
         known = ~np.isnan(values)
@@ -129,7 +130,7 @@ class CollapseTimes(StudyResult):
             return np.asarray((later & known[..., None]).sum(axis=1) / known.sum(axis=1)[:, None])
 
     def quartiles(self, *, law: bool = False) -> FloatArray:
-        """Quartiles of the times, shape (n_sizes, 3); infinite beyond `until`, NaN of no runs."""
+        """Quartiles of the times, or of predicted ones, shape (n_sizes, 3); NaN without runs."""
         rows = [row[~np.isnan(row)] for row in (self.predicted if law else self.times)]
         # Without interpolation: a quartile may be infinite.
         return np.array(
@@ -141,7 +142,7 @@ class CollapseTimes(StudyResult):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """A row a run."""
+        """Columns with a row for each run."""
         names = ("times", "pair_times", "angles", "masses", "predicted")
         axes = {"tokens": self.tokens, "run": np.arange(self.runs)}
         return grid_columns(axes, **{name: getattr(self, name) for name in names})
@@ -196,7 +197,7 @@ def collapse_times(
     executor: Executor | None = None,
     progress: bool | None = None,
 ) -> CollapseTimes:
-    """Time to one cluster of many runs from tokens drawn anew, and its law.
+    """Time to one cluster of many runs from new tokens, and its prediction.
 
     Parameters
     ----------
@@ -205,10 +206,9 @@ def collapse_times(
     until : float
         Latest scaled time of a run. Times grow like e^{beta (1 - cos phi)}: take a late one.
     tokens : int or sequence of int
-        How many are drawn, or several such sizes, increasing.
+        Number of tokens, or several such sizes, increasing.
     runs : int
-        Independent runs of each size. Each draws from a generator seeded by (seed, size, run) and
-        by nothing else.
+        Independent runs of each size. A run's generator is seeded by (seed, size, run) alone.
     seed : int
         Seed of the study.
     output, resume, overwrite, workers, executor, progress
@@ -221,13 +221,13 @@ def collapse_times(
     Raises
     ------
     ValueError
-        If a value is out of range, tokens do not attract, or the problem has noise, layers or
-        other terms, for which no law is known.
+        If a value is out of range, tokens do not attract, or no law is known: with noise, layers,
+        stages, heads with matrices or other terms.
 
     See Also
     --------
     meanfield.two_cluster_time : the law.
-    meanfield.certified_collapse : a bound that is proved, of one start.
+    meanfield.certified_collapse : a proved bound for one start.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def collapse_times(
 
 @dataclass(frozen=True, eq=False)
 class CollapsePlan(ArrayStudy[CollapseTimes]):
-    """Plan of the runs; a table's last axis has the arrays of `CollapseTimes`."""
+    """Plan of the runs; the last axis of tables is for the arrays of `CollapseTimes`."""
 
     problem: Problem
     options: CollapseOptions
@@ -286,7 +286,7 @@ class CollapsePlan(ArrayStudy[CollapseTimes]):
 
 
 def collapse_plan(problem: Problem, options: CollapseOptions) -> CollapsePlan:
-    """Say which runs to make, after everything that could be wrong was looked at."""
+    """Plan of the runs; refuse problems for which no law is known."""
     initial_density(problem)
     if problem.manifold.name not in MANIFOLDS:
         raise ValueError(
@@ -305,9 +305,9 @@ def collapse_plan(problem: Problem, options: CollapseOptions) -> CollapsePlan:
 
 
 def collapse(problem: Problem, points: FloatArray, until: float) -> tuple[float, ...]:
-    """Time to one cluster of tokens, when two were left, their angle and mass, and the law."""
+    """Time, pair time, angle, lighter mass and predicted time of one run, see `CollapseTimes`."""
     start = replace(problem, initial=from_points(points))
-    # The same times whatever the last one: they decide when two clusters are first seen.
+    # Pair times are saved times, so these must not depend on `until`.
     grid = _FIRST * 10.0 ** (np.arange(_A_DECADE * np.log10(until / _FIRST)) / _A_DECADE)
     times = np.concatenate([[0.0], grid[grid < until], [until]])
     evolution = Evolution(start, Options(tolerance=_TOLERANCE), times, stop="one_cluster")
@@ -328,12 +328,12 @@ def collapse(problem: Problem, points: FloatArray, until: float) -> tuple[float,
         return (np.inf, *law)
     if met and before == "atoms":
         return (met[-1], *law)
-    # Tokens merge at the end of a step: two clusters of them take their closed form.
+    # Tokens merge at the end of a step: for two clusters the closed form is more accurate.
     return (time if last is None else min(time, _pair(problem, *last)[2]), *law)
 
 
 def _pair(problem: Problem, time: float, pair: Clusters) -> tuple[float, float, float]:
-    """Angle of two clusters, mass of the lighter, and when they will have met."""
+    """Angle of two clusters, mass of the lighter one, and the time of their merge."""
     angle = float(problem.manifold.distance(pair.centre[0], pair.centre[1]))
     first, second = (pair.mass / pair.mass.sum()).tolist()
     met = cluster_radius(problem.beta)

@@ -1,7 +1,7 @@
-"""The driver of studies: run what is missing, and record it in a file.
+"""The driver of studies: make the missing runs, and record them in a file.
 
-A command, or a call in Python, makes a `Request`. `complete` reads the file where a study goes on,
-refuses the file of another study, and runs what is missing: in this process, or by an executor.
+A command or a call in Python makes a `Request`. `complete` reads the file of a resumed study,
+refuses the file of another study, and makes the missing runs in this process or by an executor.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Write = Callable[[Path | OutputFile, Any], None]
 Follow = Callable[[Iterable[Runs], AnyStudy, Sequence[Runs]], Iterable[Runs]]
 """Passes finished runs through and shows progress: (finished, study, missing runs)."""
 
-# Relative difference of growth rates, far above changes between versions of libraries.
+# Relative difference of equal growth rates, far above changes between versions of libraries.
 _SAME_RATES = 1e-9
 
 
@@ -54,13 +54,13 @@ def complete(
 ) -> bool:
     """Complete the study of a file; False if nothing is missing.
 
-    output: locked by the caller; pool: number of tasks -> executor, None for this process.
+    output: locked by the caller. pool: number of tasks -> executor, or None for this process.
     """
     spent, path = WallTime(), output.path
 
     @cache
     def plan() -> AnyStudy:
-        # Options alone plan a study without a problem.
+        # A study without a problem needs no setup.
         with spent.during("setup") if request.tables is not None else nullcontext():
             return request.plan()
 
@@ -76,7 +76,7 @@ def complete(
         left = request.left(stored)
     if stored is not None and not left and stored.attributes.get("status") == COMPLETED:
         return False
-    # The pool first: its errors must not wait for a plan that takes long.
+    # The pool comes first, so that its errors do not wait for a long plan.
     with pool(left) as executor:
         _check_plan(request, plan(), stored, path)
         origin = request.text, request.title
@@ -94,7 +94,7 @@ def run_missing(
     follow: Follow,
     spent: WallTime,
 ) -> None:
-    """Run and record what a stored study lacks, all if it is None; origin: text and title."""
+    """Make and record the runs that a stored study lacks, all if None; origin: text and title."""
     attributes = None if stored is None else stored.attributes
     spent.add(seconds_by_phase(attributes or {}))
     table = _table(study, stored)
@@ -112,10 +112,10 @@ def run_missing(
 
 
 def collect(request: Request[Any], output: OutputFile, folder: Path, *, overwrite: bool) -> str:
-    """Put the parts of a study into one file; the parts that are not complete, else empty.
+    """Put the parts of a study into one file; return a message of missing parts, else empty.
 
-    output: locked by the caller. What it holds and the parts lack is not given up without
-    overwrite.
+    output: locked by the caller. Without `overwrite` it is not replaced if it has members that the
+    parts lack.
     """
     plan, path, spent = request.plan(), output.path, WallTime()
     table, attributes, count = plan.empty(), None, 0
@@ -148,7 +148,7 @@ def collect(request: Request[Any], output: OutputFile, folder: Path, *, overwrit
 
 
 def complete_call(request: Request[Any], execution: Execution) -> Any:
-    """Results of a study that a function of Python is asked for."""
+    """Results of a study that a call in Python requests."""
 
     def follow(done: Iterable[Runs], study: AnyStudy, missing: Sequence[Runs]) -> Iterable[Runs]:
         if not wants_bar(execution.progress):
@@ -177,7 +177,7 @@ def complete_call(request: Request[Any], execution: Execution) -> Any:
 
 @contextmanager
 def python_call() -> Iterator[None]:
-    """Errors and interrupts in the words of a call, not of the command."""
+    """Errors and interrupts name arguments of a call instead of options of the command."""
     try:
         with python_words():
             yield
@@ -195,9 +195,9 @@ def _check_document(request: Request[Any], stored: Any, path: Path) -> None:
     if request.tables is None:
         return
     section, wanted = STUDY_COMMANDS.get(request.kind, request.kind), request.options
-    # A study may only grow, and the sections of others do not act on it.
+    # Keys that may differ: a study may grow, and sections of other studies have no effect.
     free: dict[str, tuple[str, ...] | None] = {"compare": None, "ensemble": None, "output": None}
-    # Parts agree on their members, and do not grow.
+    # Studies in parts do not grow.
     free |= {section: () if request.part else ("tokens", "runs")}
     free |= {"time": None} if section == "ensemble" else {}
     check_continues(request.label, request.tables, request.idle, stored.attributes, path, free)
@@ -215,7 +215,7 @@ def _check_plan(request: Request[Any], study: AnyStudy, stored: Any, path: Path)
     if stored is None:
         return
     study.check_resumes(stored, path, request.label)
-    # The function of a kernel may have changed; rates of degrees may not exist.
+    # A user's kernel function may have changed. NaN rates compare as equal.
     facts = study.results(study.empty()).attributes, stored.attributes
     mine, theirs = (float(each.get("growth_rate_max", np.nan)) for each in facts)
     if abs(mine - theirs) > _SAME_RATES * abs(mine):
@@ -226,7 +226,7 @@ def _check_plan(request: Request[Any], study: AnyStudy, stored: Any, path: Path)
 
 
 def _table(study: AnyStudy, stored: Any) -> Any:
-    """Table of a study, with the results that are stored."""
+    """Table of a study, with the stored results."""
     return study.empty() if stored is None else study.resumed(stored)
 
 
@@ -244,9 +244,9 @@ def _changed(options: Any) -> dict[str, Any]:
 def study_pool(
     execution: Execution, left: int, compile_first: Callable[[], None]
 ) -> Iterator[Executor | None]:
-    """Executor of a call, or as many processes as it asks for, but no more than tasks.
+    """Executor of a call, or a pool of its workers, at most one for each task.
 
-    compile_first: compiles the kernels of the tasks, which each process would do for itself.
+    compile_first: compiles the kernels once, before each process does.
     """
     if execution.executor is not None:
         yield execution.executor

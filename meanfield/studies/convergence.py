@@ -1,10 +1,9 @@
-"""Convergence of particle systems to the mean-field limit, and how errors grow with time.
+"""Convergence of particle systems to the mean-field limit, and growth of errors with time.
 
-mu^n_t is the empirical measure of n tokens drawn independently from the initial density f_0, f_t
-the solution of the mean-field equation from f_0. D_n(t) = W_p(mu^n_t, f_t) is measured for particle
-systems of several sizes n. On the circle the empirical measure of n independent tokens is about
-n^{-1/2} away from their law; propagation of chaos carries this to later times, amplified at most as
-fast as perturbations grow, about uniform like e^{lambda_max t}.
+mu^n_t is the empirical measure of n tokens drawn independently from the initial density f_0, and
+f_t solves the mean-field equation from f_0. D_n(t) = W_p(mu^n_t, f_t) is measured for particle
+systems of several sizes n. On the circle it is about n^{-1/2} at time 0. By propagation of chaos it
+grows at most as fast as perturbations, about uniform like e^{lambda_max t}.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ from meanfield.studies.study import (
 )
 from meanfield.trajectory import trajectory
 
-# Relative width of a bracket: below what systems of one size differ by, whose distances are of
-# the size n^{-1/2} of sampling or larger. Narrower ones would cost more and say no more.
+# Relative width of a bracket, below the differences between systems of one size. Narrower ones
+# would cost more without improving the means.
 _TOLERANCE = 0.1
 
 Metric = Callable[[Measure | Density, Measure | Density, Problem], tuple[float, float]]
@@ -90,20 +89,20 @@ METRICS: dict[str, Metric] = {
     "sobolev": _sobolev,
     "mmd": _mmd,
 }
-"""Each answers with the distance and the width of the interval in which it is known to lie."""
+"""Functions of two measures and a problem that return a distance and the width of its bracket."""
 
 LABELS = {"W1": "W_1", "W2": "W_2", "sobolev": r"H^{-1}_{12}", "mmd": r"\mathrm{MMD}"}
-"""Their symbols in figures."""
+"""Symbols of the metrics in figures."""
 
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """Particle systems to run, and how to measure them."""
+    """Particle systems of a study, and their metric."""
 
     # Sizes of the particle systems, increasing, at least 2.
     tokens: tuple[int, ...] = (100, 1000, 10000)
     runs: int = 20  # independent systems of each size, at least 2
-    metric: str = "W1"  # A name in `METRICS`
+    metric: str = "W1"  # a name in `METRICS`
     seed: int = 0  # not negative
 
     def __post_init__(self) -> None:
@@ -134,26 +133,25 @@ def convergence_study(
     executor: Executor | None = None,
     progress: bool | None = None,
 ) -> ConvergenceStudy:
-    """Particle systems of growing size against the density run from the same law.
+    """Distances of particle systems of growing size to the density run from the same law.
 
     Parameters
     ----------
     problem : Problem or callable () -> Problem
-        With a density as its initial law, or what makes it.
+        With a density as its initial law; or a function that returns it.
     until, save, unit : float, int or sequence of float, str
         As in `simulate`; time 0 is always saved.
     tokens : sequence of int
         Sizes of the particle systems, increasing.
     runs : int
-        Independent systems of each size. Each draws from a generator seeded by (seed, size,
-        number) and by nothing else.
+        Independent systems of each size. Their generators are seeded by (seed, size, number) alone.
     metric : str
         "W1", "W2", "sobolev" (see `meanfield.sobolev_distance`) or "mmd"
         (`meanfield.maximum_mean_discrepancy` at the problem's beta, which is positive).
     seed : int
         Seed of the study.
     tolerance, max_degree : float, int
-        As in `Options`, of the density run; the particle systems step with the same tolerance.
+        As in `Options`, for the density run; the particle systems have the same tolerance.
     step : float, optional
         Time step of noisy particle systems, in `unit`; they need one.
     output, resume, overwrite, workers, executor, progress
@@ -162,7 +160,7 @@ def convergence_study(
     Returns
     -------
     ConvergenceStudy
-        Up to the last time at which the density is resolved; `note` says so if that is early.
+        Up to the last resolved time of the density; `note` gives the reason of an early end.
 
     Raises
     ------
@@ -170,9 +168,9 @@ def convergence_study(
         If the initial law gives points, or a function in the problem, such as a lambda, cannot be
         sent to the processes of the executor.
     ValueError
-        If a value is out of range.
+        If a value is out of range, or the problem has layers or labels.
     SimulationError
-        If the initial density is not resolved, or particles cannot go on.
+        If the initial density is not resolved, or a run fails.
 
     Examples
     --------
@@ -211,10 +209,9 @@ def systems_left(options: StudyOptions, stored: ConvergenceStudy | None) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Comparison(ArrayStudy[ConvergenceStudy]):
-    """Plan of a study: the density run is done, the particle systems are not.
+    """Plan of a study after its density run.
 
-    A table of results has the shape (n_sizes, runs, n_times, 2); its last axis holds
-    distance and width, as `system_distances` gives them.
+    Tables have the shape (n_sizes, runs, n_times, 2), with the values of `system_distances`.
     """
 
     problem: Problem
@@ -222,7 +219,7 @@ class Comparison(ArrayStudy[ConvergenceStudy]):
     tolerance: float  # of the time steps
     reference: Reference
     step: float | None = None  # time step of noisy tokens, scaled time
-    # (n_times,): exponents by which distances are proved to grow at most; NaN where nothing is.
+    # (n_times,): proved bounds of the exponents by which distances grow; NaN without a proof.
     certified: FloatArray = field(default_factory=lambda: np.full((), np.nan))
     unit: ClassVar[str] = "particle systems"
     overhead: ClassVar[int] = 10_000
@@ -230,11 +227,9 @@ class Comparison(ArrayStudy[ConvergenceStudy]):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Times."""
         return (len(self.reference.times),)
 
     def run(self, runs: Runs) -> FloatArray:
-        """Distances of some particle systems."""
         options = self.options
         return np.array(
             [
@@ -252,13 +247,12 @@ class Comparison(ArrayStudy[ConvergenceStudy]):
         )
 
     def check_resumes(self, stored: ConvergenceStudy, path: Path, label: str) -> None:
-        """Times end where the density is resolved."""
+        # Times end with the resolution of the density.
         if len(stored.times) != len(self.reference.times):
             raise OutputError(f"{path} ends at another time. Use --overwrite to start again.")
 
     def results(self, table: FloatArray) -> ConvergenceStudy:
-        """Study of the distances measured so far."""
-        # About uniform heads with matrices have no rates of degrees.
+        # Heads with matrices have no rates by degree.
         isotropic = self.problem.is_isotropic
         return ConvergenceStudy(
             self.reference.times,
@@ -288,11 +282,8 @@ def comparison(
     max_degree: int | None,
     step: float | None = None,
 ) -> Comparison:
-    """Run the density, and say which particle systems to run.
-
-    `times` are scaled times; the rest is as in `convergence_study`.
-    """
-    # Tolerance and degree have the ranges that they have in a run.
+    """Run the density, and return the plan of the particle systems; `times` are scaled."""
+    # Check the ranges of tolerance and degree.
     checked = Options(tolerance=tolerance, max_degree=max_degree, step=step)
     check_step(problem, step)
     check_no_layers(problem, "comparisons")
@@ -309,15 +300,15 @@ def comparison(
 
 
 def certified_exponents(problem: Problem, reference: Reference, metric: str) -> FloatArray:
-    """Exponents by which the distance of any tokens to the density is proved to grow at most.
+    """Proved bounds of the exponents by which distances to the density grow.
 
-    NaN of other metrics than W_1 and W_2, of noisy tokens, and where no bound is proved; of
-    softmax from the smallest Z of the density.
+    NaN for other metrics than W_1 and W_2, for noisy tokens, and where no bound is proved. For
+    softmax they depend on the smallest Z of the density.
     """
     from meanfield.certificates.radius import growth
 
     unknown = np.full(len(reference.times), np.nan)
-    # Noisy tokens are no solution of the equation of the density.
+    # Empirical measures of noisy tokens do not solve the equation of the density.
     if metric not in ("W1", "W2") or problem.flow.diffusivity:
         return unknown
     try:
@@ -327,25 +318,23 @@ def certified_exponents(problem: Problem, reference: Reference, metric: str) -> 
 
 
 def _has_positive_kernel(problem: Problem) -> bool:
-    """True if the kernel is e^{beta <x, y>} with beta > 0, for heads the largest beta."""
+    """True if the kernel is e^{beta <x, y>} with beta > 0; for heads beta is their largest."""
     return problem.kernel.is_exponential and problem.beta > 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The density run, up to the last saved time at which it is resolved."""
+    """The density run up to its last resolved saved time."""
 
-    times: FloatArray  # (n_times,): scaled times reached, 0 first
+    times: FloatArray  # (n_times,): scaled times, 0 first
     densities: tuple[Density, ...]
-    note: str = ""  # why it ended early; empty if it did not
+    note: str = ""  # reason of an early end, else empty
 
 
 def density_reference(
     problem: Problem, times: FloatArray, *, tolerance: float, max_degree: int | None
 ) -> Reference:
-    """Density run from the problem's initial density.
-
-    times: scaled times, increasing; 0 is put in front if it is not there.
+    """Density run from the problem's initial density, through time 0 and increasing scaled times.
 
     >>> import meanfield as mf
     >>> law = mf.perturbed_uniform([[3, 0.1, 0.0]])
@@ -371,7 +360,7 @@ def density_reference(
     except SimulationError as error:
         if not reached:
             raise
-        # Its advice is for runs, where others take over: here tokens are held against a density.
+        # The remedy in the error is for runs, which may change their representation.
         reason = error.reason.partition(";")[0]
         note = (
             f"the density is resolved up to scaled time {times[len(reached) - 1]:.6g} only "
@@ -391,17 +380,16 @@ def system_distances(
     tolerance: float,
     step: float | None = None,
 ) -> FloatArray:
-    """Run one particle system and measure its distance to the density at every reference time.
+    """Distances of one particle system to the density at the reference times, (n_times, 2).
 
-    Returns (n_times, 2): distance, and the width of the interval in which it is known to lie: 0
-    where it is exact.
+    The last axis has the distance and the width of its bracket, 0 where it is exact.
     """
     points = sample_tokens(reference.densities[0], tokens, rng)
     noise = int(rng.integers(2**63))
     begin = Measure(problem.manifold, points)
     start = particles(problem, begin, seed=noise, step=step, tolerance=tolerance)
     stream = trajectory(problem, start, reference.times, tolerance=tolerance)
-    # The last bits of a sum by BLAS depend on its threads, and results must not.
+    # The last bits of BLAS sums depend on the number of threads.
     with one_blas_thread():
         return np.array(
             [

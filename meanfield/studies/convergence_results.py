@@ -3,8 +3,8 @@
     mean_distance(n, t) ~ prefactor(t) n^{exponent(t)}
 
 is fitted at every saved time. The headline is the fit near half the onset time
-T = ln n / (2 lambda_max) of the smallest n: its fastest mode has then grown from n^{-1/2} to
-n^{-1/4}. At T it reaches 1, small systems saturate, and the exponent differs from the limit's.
+T = ln n / (2 lambda_max) of the smallest n, whose fastest mode has then grown from n^{-1/2} to
+n^{-1/4}. At T this mode reaches 1, so small systems saturate and change the exponent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, eq=False)
 class ConvergenceStudy(StudyResult):
-    """Distances of particle systems to the density, and what they say.
+    """Distances of particle systems to the density, and fits to them.
 
     Attributes
     ----------
@@ -33,23 +33,22 @@ class ConvergenceStudy(StudyResult):
     tokens : ndarray of int, shape (n_sizes,)
         Sizes n, increasing.
     distances : ndarray, shape (n_sizes, runs, n_times)
-        In radians; NaN where a system has not been run.
+        W_1 and W_2 in radians; NaN where a system has not been run.
     metric : str
         "W1", "W2", "sobolev" or "mmd".
     growth_rate_max : float
         lambda_max, the largest growth rate of uniform; NaN for heads with matrices.
     onset_times : ndarray, shape (n_sizes,)
-        ln n / (2 lambda_max); infinite where nothing grows, or no rate is known.
+        ln n / (2 lambda_max); infinite if nothing grows, or no rate is known.
     note : str
-        What fell short, if anything.
+        Reason of an early end, else empty.
     attributes : dict
         Facts of the problem; from a file also title, seed, status, ...
     widths : ndarray, shape (n_sizes, runs, n_times)
-        Width of the interval in which each distance is known to lie; 0 where it is exact,
-        as on the circle.
+        Width of the bracket of each distance; 0 where it is exact, as on the circle.
     certified_exponents : ndarray, shape (n_times,)
-        Exponents of what the distance is proved to grow by at most, see
-        `meanfield.certified_radius`; NaN where nothing is proved.
+        Proved bounds of the exponents by which distances grow, see `meanfield.certified_radius`;
+        NaN where nothing is proved.
     mean_distance, standard_error : ndarray, shape (n_sizes, n_times)
         Over the runs.
     exponents, prefactors : ndarray, shape (n_times,)
@@ -57,15 +56,15 @@ class ConvergenceStudy(StudyResult):
     exponent_intervals : ndarray, shape (n_times, 2)
         95 % confidence, see `fit_power_law`.
     amplification : ndarray, shape (n_sizes, n_times)
-        mean_distance over that at time 0.
+        mean_distance over its value at time 0.
     linear_amplification : ndarray, shape (n_times,)
         e^{lambda_max t}, the growth of the fastest mode about uniform.
     certified_distance : ndarray, shape (n_sizes, n_times)
-        Certified bound of mean_distance: that at time 0, with half of its widths, times
-        e^{certified_exponents}. Beyond pi it says nothing.
+        Certified bound of mean_distance: the mean upper bound at time 0 times
+        e^{certified_exponents}. Above pi it is trivial.
     headline : int
-        Index of the saved time nearest to half the onset time of the smallest n, among
-        those before that onset; the last time where nothing grows.
+        Index of the saved time before the onset of the smallest n that is nearest to half of it;
+        the last time if nothing grows.
     """
 
     kind = "comparison"
@@ -128,23 +127,20 @@ class ConvergenceStudy(StudyResult):
 
     @property
     def mean_width(self) -> FloatArray:
-        """Mean width of the brackets over that of the distances, shape (n_sizes, n_times)."""
+        """Mean width of the brackets over the mean distance, shape (n_sizes, n_times)."""
         with np.errstate(all="ignore"):
             return np.asarray(np.nansum(self.widths, axis=1) / np.nansum(self.distances, axis=1))
 
     @property
     def certified_until(self) -> FloatArray:
-        """Last saved time at which the certified distance is below pi, shape (n_sizes,).
-
-        NaN where nothing is proved.
-        """
+        """Last saved time with a certified distance below pi, shape (n_sizes,); NaN if none."""
         says = self.certified_distance < np.pi
         last = np.where(says, self.times, -np.inf).max(axis=1, initial=-np.inf)
         return np.asarray(np.where(np.isfinite(last), last, np.nan))
 
     @property
     def finished(self) -> npt.NDArray[np.int64]:
-        """Particle systems of each size that were run, shape (n_sizes,)."""
+        """Number of finished particle systems of each size, shape (n_sizes,)."""
         return np.asarray(np.isfinite(self.distances).all(axis=2).sum(axis=1))
 
     @property
@@ -165,7 +161,7 @@ class ConvergenceStudy(StudyResult):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Means: a row a size and time."""
+        """Columns of means, a row for each size and time."""
         axes = {"tokens": self.tokens, "time": self.times}
         mean, error = self.mean_distance, self.standard_error
         return grid_columns(axes, mean_distance=mean, standard_error=error)
@@ -215,15 +211,12 @@ def fit_power_law(sizes: FloatArray, samples: FloatArray) -> PowerLaw:
         interval = exponent +- t_nu(0.975) sqrt(V),    V = sum_i c_i^2 v_i,
         nu = V^2 / sum_i [c_i^4 v_i^2 / (R_i - 1)]     (Welch and Satterthwaite).
 
-    The interval is that of sampling: it uses all samples where the scatter about the line
-    would use one number a size, and it says nothing about whether the law is a power. All sizes
-    count the same because relative scatter hardly depends on the size when a limit law exists.
+    The interval covers sampling errors alone, and does not test for a power law. All sizes have
+    equal weight, because relative scatter hardly depends on the size when a limit law exists.
 
     - sizes (n_sizes,): positive.
     - samples (n_sizes, runs): positive, or NaN for missing samples. Sizes with fewer than two are
       left out.
-
-    Returns (PowerLaw).
 
     Welch, The generalization of Student's problem when several different population variances
     are involved, Biometrika 34 (1947), 28-35.

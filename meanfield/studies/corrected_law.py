@@ -1,22 +1,22 @@
 """The cluster-count law beyond linear theory: wells that merge while the field saturates.
 
-Evaluated at the onset time the linear law over-counts where wells merge before they have collapsed.
-Nothing short of the equation itself tells which do; but the equation is needed only from the
-moment at which linear theory fails, only for the relevant degrees, and on few nodes:
+At the onset time the linear law over-counts, because some wells merge before they have collapsed.
+Short runs of the equation decide which. They begin where linear theory fails, with the relevant
+degrees, on few nodes:
 
     m_l(t0) = e^{lambda_l t0} m_l(0),    m_l(0) Gaussian of variance 1/N,
 
-t0 the time at which the root mean square of the density is `_AMPLITUDE` from uniform. A quiet start
-makes nodes of these moments, the flow carries them to twice the onset time, and their clusters are
-counted by the rule of all clusters. Nothing is fitted. The cost depends on beta, not on N. A
-thousand tokens, or fewer than the nodes, carry themselves.
+where the root mean square deviation of the density from uniform is `_AMPLITUDE` at t0. A quiet
+start gives nodes these moments. The flow moves them to twice the onset time, and the usual rule
+counts their clusters. Nothing is fitted. The cost depends on beta, not on N. At most a thousand
+tokens, or no more than nodes, move themselves.
 
-The next two clusters meet at a time of its own. Clusters x_i of masses m_i move as atoms,
+For the time at which the next two clusters meet, clusters x_i of masses m_i move as atoms,
 
     x_i' = strength sum_j m_j a(s_ij) P_i x_j [/ Z_i],    s_ij = <x_i, x_j>,
 
-until two are within the radius of the cluster rule; there a configuration is held, and so is its
-clock, which runs in u = ln t: u' = e^{-u}. So times of any size cost a few hundred steps.
+until two are within the radius of the cluster rule. There a configuration stops with its clock
+u = ln t, u' = e^{-u}. So times of any size cost a few hundred steps.
 """
 
 from __future__ import annotations
@@ -57,24 +57,24 @@ from meanfield.studies.study import (
     rng_of,
 )
 
-# Finer ones change the counts of one sample in fifty, and the mean by less than half a per cent:
+# Smaller ones change the counts of one sample in fifty, and the mean by less than half a per cent:
 # tests/studies/test_corrected_law.py.
 _AMPLITUDE = 0.08
 _TOLERANCE = 1e-4
 # Degree of the grid of nodes, per relevant degree and at least, by dimension.
 _GRID_DEGREES = {1: 12.0, 2: 1.5}
 _LEAST_GRID_DEGREE = {1: 128, 2: 20}
-# Onset times until clusters are counted: most have collapsed, and have hardly begun to merge.
+# When clusters are counted, in onset times: most have collapsed, and few have merged.
 _END = 2.0
-# So few tokens carry themselves, at the price of nodes: the cluster rule sees every gap in them.
+# So few tokens cost no more than nodes, and their gaps decide the cluster rule.
 _FEW_TOKENS = 1000
 BLOCK = {1: 20, 2: 2}
-"""Samples counted together, by dimension: of long runs few, for progress and processes."""
+"""Samples of one task, by dimension: few long runs, for progress and processes."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Sampler:
-    """Everything about the samples but their random numbers."""
+    """Samples of one problem and number of tokens, without their random numbers."""
 
     problem: Problem
     tokens: int
@@ -86,10 +86,10 @@ class _Sampler:
 
 
 def default_corrected_samples(dimension: int, degree: int) -> int:
-    """Samples of the corrected law by default: each is a small run.
+    """Default number of samples of the corrected law, which are short runs.
 
-    400 on the circle and 100 on the sphere, fewer of large degrees, and none where each takes
-    minutes.
+    It is 400 on the circle and 100 on the sphere, less for large degrees, and 0 where each run
+    takes minutes.
 
     >>> default_corrected_samples(1, 20), default_corrected_samples(2, 33)
     (400, 22)
@@ -115,7 +115,7 @@ def counting_time(problem: Problem, tokens: int) -> float:
 
 
 def constants() -> dict[str, Any]:
-    """All that the counts depend on besides the problem, tokens and seed, in terms of JSON."""
+    """Constants that the counts depend on, as JSON data."""
     return {
         "amplitude": _AMPLITUDE,
         "tolerance": _TOLERANCE,
@@ -127,7 +127,7 @@ def constants() -> dict[str, Any]:
 
 
 def on_nodes(problem: Problem, tokens: int) -> bool:
-    """True if nodes carry the samples; fewer tokens carry them themselves.
+    """True if nodes carry the samples; few tokens move themselves.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA)
@@ -144,7 +144,7 @@ def corrected_clusters(
     seed: int,
     executor: Executor | None = None,
 ) -> Iterator[tuple[range, list[Clusters]]]:
-    """Clusters of samples of the corrected law, block by block as they finish."""
+    """Clusters of samples of the corrected law, for each block as it finishes."""
     check_has_runs(problem)
     size = BLOCK[problem.manifold.dimension]
     blocks = [range(first, min(first + size, samples)) for first in range(0, samples, size)]
@@ -164,13 +164,13 @@ def corrected_counts(
 
 
 def check_has_runs(problem: Problem) -> None:
-    """Refuse a problem whose tokens no run of the corrected law carries."""
+    """Refuse problems that the runs of the corrected law do not support."""
     check_movable(problem)
     check_carries(problem, "the runs of the corrected law", FEATURES - {"diffusion"}, "Use 0.")
 
 
 def clusters_of_samples(problem: Problem, tokens: int, seed: int, samples: range) -> list[Clusters]:
-    """Clusters of some samples; each has random numbers of its own."""
+    """Clusters of some samples; each has its own random numbers."""
     sampler = _sampler(problem, tokens)
     return [_clusters_of(sampler, sample, seed) for sample in samples]
 
@@ -198,7 +198,7 @@ def quiet_degree(problem: Problem) -> int:
 def quiet_time(problem: Problem, tokens: int) -> float:
     """Time t_0 at which fluctuations of the kernel's degrees reach the amplitude of the start.
 
-    0 for few tokens, whose fluctuations have that size at once.
+    It is 0 for few tokens, whose initial fluctuations are larger.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
@@ -225,7 +225,7 @@ def _clusters_of(sampler: _Sampler, sample: int, seed: int) -> Clusters:
     problem, tokens = sampler.problem, sampler.tokens
     space, start, rng = problem.manifold, sampler.start, rng_of(seed, tokens, sample)
     if not sampler.on_nodes:
-        # Without a generator of their own they would be the tokens of an ensemble of this seed.
+        # With `rng` itself they would be the tokens of an ensemble of this seed.
         own = np.random.default_rng(rng.integers(2**63))
         measure, start = Measure(space, space.random_points(tokens, own)), 0.0
     else:
@@ -238,9 +238,7 @@ def _clusters_of(sampler: _Sampler, sample: int, seed: int) -> Clusters:
 
 
 def quiet_start(space: Manifold, perturbation: ModalArray, grid_degree: int) -> Measure:
-    """Weighted nodes displaced from a grid, with these moments to first order.
-
-    perturbation: moments m_l, l >= 1, of the measure; degree 0 is not used.
+    """Weighted nodes displaced from a grid, with the moments `perturbation` to first order.
 
     Zel'dovich, Gravitational instability: an approximate theory for large density perturbations,
     Astron. Astrophys. 5 (1970), 84-89.
@@ -260,18 +258,19 @@ def quiet_start(space: Manifold, perturbation: ModalArray, grid_degree: int) -> 
 
 _MERGE_TOLERANCE = 1e-5
 LATEST = 1e6
-"""Later merges, in units of the time at which clusters are counted, are not followed."""
+"""Latest computed merge, in units of the time at which clusters are counted."""
 _QUARTILES = (0.25, 0.5, 0.75)
 
 MergeTimes = dict[int, tuple[float, float, float]]
-"""Number of clusters -> quartiles of the time at which the next two have met."""
+"""Number of clusters -> quartiles of the time of the next merge."""
 
 
 def next_merges(problem: Problem, clusters: Sequence[Clusters], time: float) -> MergeTimes:
-    """Quartiles of the scaled time of the next merge, of configurations counted at a time.
+    """Quartiles of the scaled time of the next merge, for configurations at a time.
 
-    Mass beside the clusters is shared out among them. Infinite beyond `LATEST` times the time.
-    Empty for beta < 0 or repulsion: clusters then rest apart, which no explicit step follows long.
+    The clusters share the mass of tokens outside. Times beyond `LATEST` times the time are
+    infinite. Empty for beta < 0 or repulsion: clusters then rest apart, and explicit steps stay
+    short.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.SA)
@@ -286,7 +285,7 @@ def next_merges(problem: Problem, clusters: Sequence[Clusters], time: float) -> 
 
 
 def quartiles_by_count(counts: IntArray, times: FloatArray) -> MergeTimes:
-    """Quartiles of times by number of clusters, of those that are numbers.
+    """Quartiles of times by number of clusters, without NaN.
 
     >>> quartiles_by_count(np.array([2, 3, 2, 2]), np.array([5.0, 1.0, np.inf, np.nan]))
     {2: (5.0, 5.0, inf), 3: (1.0, 1.0, 1.0)}
@@ -302,7 +301,7 @@ def quartiles_by_count(counts: IntArray, times: FloatArray) -> MergeTimes:
 
 
 def merge_times(problem: Problem, clusters: Sequence[Clusters], time: float) -> FloatArray:
-    """Times as in `next_merges`, NaN of single clusters and where tokens do not attract."""
+    """Times of `next_merges`; NaN for single clusters and without attraction."""
     space, times = problem.manifold, np.full(len(clusters), np.nan)
     if problem.beta < 0.0 or problem.flow.strength < 0.0:
         return times
@@ -317,7 +316,7 @@ def merge_times(problem: Problem, clusters: Sequence[Clusters], time: float) -> 
 
 
 def _times(problem: Problem, points: FloatArray, masses: FloatArray, time: float) -> FloatArray:
-    """Times of the next merge of configurations (R, n, d) with masses (R, n) at a time."""
+    """Times of the next merge of configurations (R, n, d) with masses (R, n) at `time`."""
     zonal, met, log_start = problem.zonal, np.cos(cluster_radius(problem.beta)), np.log(time)
     apart = -2.0 * np.eye(points.shape[1])
 
@@ -328,7 +327,7 @@ def _times(problem: Problem, points: FloatArray, masses: FloatArray, time: float
         return np.asarray((cosines + apart).max(axis=(1, 2)) >= met)
 
     def velocity(numbers: Numbers, state: FloatArray) -> FloatArray:
-        # Stages of a step that is tried may lie far from the manifold, and before the start.
+        # Stages of a trial step may lie far from the manifold, and before the start.
         x, clock = unit_vectors(state[:, :-1]), np.maximum(state[:, -1, 0], log_start)
         cosines, moved = between(x), np.zeros_like(state)
         weights = masses[numbers][:, None] * zonal.kernel.attention(cosines)
@@ -363,8 +362,8 @@ class CorrectedRuns(StudyResult):
     tokens : ndarray of int, shape (1,)
         Number N of independent uniform tokens.
     clusters, merge_times : ndarray, shape (1, runs)
-        Number of clusters at twice the onset time, and the scaled time at which the next two have
-        met, as in `ClusterPrediction`; NaN where not run, infinite for none.
+        Number of clusters at twice the onset time, and the scaled time of the next merge, as in
+        `ClusterPrediction`; NaN where not run, infinite if there is none.
     attributes : dict
         Facts of the problem; from a file also status, seed, ...
     """
@@ -378,12 +377,12 @@ class CorrectedRuns(StudyResult):
 
     @property
     def finished(self) -> npt.NDArray[np.int64]:
-        """How many runs were made, shape (1,)."""
+        """Number of finished runs, shape (1,)."""
         return np.asarray((~np.isnan(self.clusters)).sum(axis=1))
 
     @property
     def law(self) -> CountLaw:
-        """Law of the runs that were made."""
+        """Law of the finished runs."""
         return law_of(self.clusters[~np.isnan(self.clusters)].astype(np.int64))
 
     @property
@@ -394,7 +393,7 @@ class CorrectedRuns(StudyResult):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """A row a run."""
+        """Columns with a row for each run."""
         axes = {"tokens": self.tokens, "run": np.arange(self.runs)}
         return grid_columns(axes, clusters=self.clusters, merge_times=self.merge_times)
 
@@ -412,7 +411,7 @@ class CorrectedRuns(StudyResult):
 
 @dataclass(frozen=True, eq=False)
 class CorrectedOptions:
-    """Problem, number of tokens, number of runs and seed of a study."""
+    """Problem and options of a study of the corrected law."""
 
     problem: Problem
     tokens: tuple[int]
@@ -420,13 +419,13 @@ class CorrectedOptions:
     seed: int
 
     def facts(self) -> dict[str, Any]:
-        """Facts that a file must share to be resumed; `runs` may grow."""
+        """Facts that a resumed file must share; `runs` may grow."""
         return problem_attributes(self.problem) | {"tokens": self.tokens[0], "seed": self.seed}
 
 
 @dataclass(frozen=True, eq=False)
 class CorrectedPlan(ArrayStudy[CorrectedRuns]):
-    """Plan of the runs; a table's last axis has the arrays of `CorrectedRuns`."""
+    """Plan of the runs; the last axis of tables is for the arrays of `CorrectedRuns`."""
 
     options: CorrectedOptions
     unit: ClassVar[str] = "runs"
@@ -454,7 +453,7 @@ class CorrectedPlan(ArrayStudy[CorrectedRuns]):
 def corrected_request(
     problem: Problem, tokens: int, runs: int, seed: int
 ) -> Request[CorrectedRuns]:
-    """Study of short runs from uniform tokens."""
+    """Request of a study of the corrected law."""
     check_runs([tokens], "runs", runs, 1, seed)
     check_has_runs(problem)
     if not np.any(growth_rates(problem)[2:] > 0.0):

@@ -1,16 +1,16 @@
-"""Ensembles: many runs from sampled tokens, and how many clusters each of them makes.
+"""Ensembles: many runs from sampled tokens, and the number of clusters of each.
 
-N tokens are drawn from the initial law and carried to multiples of the onset time
-T = ln N / (2 lambda_max), as they are or through their moments alone:
+N tokens are drawn from the initial law and move up to multiples of the onset time
+T = ln N / (2 lambda_max), in one of two representations:
 
-    particles   the tokens move; few of them, of many runs at once, by sums over pairs
-    density     the density f = sum_l m_l Y_l with the tokens' moments up to the degree that is
-                felt moves, on weighted nodes x_j of mass f(x_j) w_j, w_j the quadrature weights
+    particles   the tokens; few tokens move in many runs at once, by sums over pairs
+    density     weighted nodes x_j of mass f(x_j) w_j with the quadrature weights w_j, where
+                f = sum_l m_l Y_l has the tokens' moments of the relevant degrees
 
-Felt are the degrees at which l w_l, the part of the velocity, is above the tolerance of the steps,
-of its largest. Both start in the same field; what the tokens' other moments add to it later is of
-the order N^{-1/2} of it. The second costs the same whatever N is. Softmax divides by a Z that is
-cut there too: it is right where there is mass, which is all that tokens feel.
+A degree is relevant if its part l w_l of the velocity is above the tolerance of the steps, relative
+to the largest. Both start in the same field. Later the tokens' other moments change it by a share
+of order N^{-1/2}. The cost of the second does not depend on N. The Z of softmax is truncated
+likewise, and is right where there is mass.
 """
 
 from __future__ import annotations
@@ -67,23 +67,23 @@ from meanfield.studies.token_runs import moved_together, moves_together
 from meanfield.trajectory import trajectory
 
 ENSEMBLE_TOLERANCE = 1e-6
-"""Tolerance of the steps of an ensemble, whose answers are counts."""
+"""Tolerance of the steps of an ensemble, which only counts clusters."""
 
-# Later nothing is left but merging, for which there are atoms; steps stay of order one.
+# Latest time, in onset times: later only clusters merge, which atoms follow better.
 _LATEST = 1000.0
-# Tokens of one block, by dimension: a few tenths of a second, many times what it costs to send a
+# Tokens of one block, by dimension: a few tenths of a second, many times the cost of sending a
 # block to another process and its clusters back.
 _BLOCK_TOKENS = {1: 50_000, 2: 5_000}
 _MOST_BLOCKED = 64
 # Degree of the grid whose nodes carry a density, by dimension: per degree of the kernel, and at
-# least. A grid has three nodes a degree on a great circle.
+# least. A grid has three nodes for each degree on a great circle.
 _GRID_DEGREES = {1: 16.0 / 3.0, 2: 1.0}
 _LEAST_GRID_DEGREE = {1: 171, 2: 24}
 
 
 @dataclass(frozen=True)
 class EnsembleOptions:
-    """Runs whose clusters are counted, and when.
+    """Runs of an ensemble, and the times at which their clusters are counted.
 
     >>> EnsembleOptions(times=(0.0, 1.0))
     Traceback (most recent call last):
@@ -137,30 +137,29 @@ def ensemble(
     Parameters
     ----------
     problem : Problem or callable () -> Problem
-        With a density as its initial law, uniform by default; or what makes it.
+        With a density as its initial law, uniform by default; or a function that returns it.
     tokens : int or sequence of int
-        How many are drawn, or several such sizes, increasing.
+        Number of tokens, or several such sizes, increasing.
     runs : int
-        Independent runs of each size. Each draws from a generator seeded by (seed, size, run) and
-        by nothing else.
+        Independent runs of each size. A run's generator is seeded by (seed, size, run) alone.
     times : sequence of float
         When clusters are counted: multiples of the onset time of each size.
     representation : str
-        "particles": the tokens move; "density": the density with their moments up to the relevant
-        degree, at a cost that does not depend on their number.
+        "particles": the tokens move. "density": weighted nodes with their moments up to the
+        relevant degree move, at a cost that does not depend on the number of tokens.
     seed : int
         Seed of the ensemble.
     tolerance : float
-        Of the time steps.
+        Tolerance of the time steps.
     output : path, optional
-        File (.h5) that keeps the study, whole at every instant; `mf.load` reads it.
+        File (.h5) of the study, complete at every instant; `mf.load` reads it.
     resume, overwrite : bool
-        Run what the file lacks, or replace the file. Only sizes and runs may be added.
+        Make the runs that the file lacks, or replace the file. Only sizes and runs may be added.
     workers : int, optional
-        Local processes; one, this process, by default. A script with more needs
+        Local processes; by default this process alone. A script with more needs
         `if __name__ == "__main__":`.
     executor : concurrent.futures.Executor, optional
-        Where to run; takes the place of `workers`. The result is the same.
+        Where to run, instead of `workers`. The result is the same.
     progress : bool, optional
         Show a bar; by default in notebooks.
 
@@ -176,11 +175,11 @@ def ensemble(
     ValueError
         If a value is out of range, nothing grows, or a density would be negative.
     SimulationError
-        If particles cannot go on.
+        If a run fails.
 
     See Also
     --------
-    meanfield.observables.clusters.clusters : the rule by which they are counted.
+    meanfield.observables.clusters.clusters : the rule that counts clusters.
 
     Examples
     --------
@@ -216,18 +215,16 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
     options: EnsembleOptions
     tolerance: float  # of the time steps
     onset_times: FloatArray  # (n_sizes,): scaled
-    predicted: FloatArray  # (n_sizes,): mean count of the linear law, NaN if tokens are not uniform
+    predicted: FloatArray  # (n_sizes,): mean count of the linear law, NaN without a closed form
     unit: ClassVar[str] = "runs"
     overhead: ClassVar[int] = 1_000
 
     def empty(self) -> ClusterTable:
-        """No clusters."""
         options = self.options
         shape = (len(options.tokens), options.runs, len(options.times))
         return empty_table(shape, point_shape(self.problem.manifold))
 
     def lacking(self, table: ClusterTable) -> npt.NDArray[np.bool_]:
-        """Not counted at some time."""
         return np.asarray((table.counts == NOT_RUN).any(axis=2))
 
     def run(self, runs: Runs) -> ClusterTable:
@@ -241,7 +238,7 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
             carrier(problem, run_tokens(problem, runs.size, run, options.seed), self.tolerance)
             for run in runs.numbers
         )
-        # The last bits of a sum by BLAS depend on its threads, and results must not.
+        # The last bits of BLAS sums depend on the number of threads.
         with one_blas_thread():
             groups = [
                 clusters_of_run(problem, start, times, runs.size, self.tolerance)
@@ -250,7 +247,7 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
         return table_of(groups, point_shape(problem.manifold))
 
     def _together(self, tokens: int) -> bool:
-        """True if runs of so many tokens move together: few of them, under constant attention."""
+        """True if runs move together: few tokens, under constant attention."""
         problem = self.problem
         changes = problem.has_labels or problem.is_time_dependent or problem.stages
         particles = self.options.representation == "particles"
@@ -270,11 +267,9 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
         return groups.tolist()
 
     def placed(self, table: ClusterTable, runs: Runs, part: ClusterTable) -> ClusterTable:
-        """The table itself, filled, or a wider one."""
         return put(table, self.index(runs), part)
 
     def resumed(self, stored: Ensemble) -> ClusterTable:
-        """Table with the counts of a stored ensemble of the same times."""
         table = self.empty()
         values = ClusterTable(stored.counts, stored.mass, stored.centre)
         for i, n in enumerate(stored.tokens.tolist()):
@@ -283,7 +278,6 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
         return table
 
     def results(self, table: ClusterTable) -> Ensemble:
-        """Ensemble of what was counted so far."""
         options = self.options
         facts = {
             "representation": options.representation,
@@ -302,7 +296,7 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
         )
 
     def check_resumes(self, stored: Ensemble, path: Path, label: str) -> None:
-        """Defaults of a run and of an ensemble differ: equal texts may mean other steps."""
+        # Defaults of runs and ensembles differ: equal run files may mean other steps.
         if stored.attributes["tolerance"] != self.tolerance:
             raise OutputError(
                 f"{label}: [representation] tolerance differs from that of {path}, which "
@@ -318,7 +312,7 @@ class EnsemblePlan(Study[ClusterTable, Ensemble]):
 
 
 def ensemble_plan(problem: Problem, options: EnsembleOptions, *, tolerance: float) -> EnsemblePlan:
-    """Say which runs to make, after everything that could be wrong was looked at."""
+    """Plan of an ensemble; refuse problems and options that it does not support."""
     Options(tolerance=tolerance)
     check_movable(problem)
     check_no_layers(problem, "ensembles")
@@ -336,7 +330,7 @@ def ensemble_plan(problem: Problem, options: EnsembleOptions, *, tolerance: floa
 
 
 def run_tokens(problem: Problem, tokens: int, run: int, seed: int) -> FloatArray:
-    """Tokens that a run draws from the initial law.
+    """Tokens of a run, drawn from the initial law.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
@@ -356,9 +350,9 @@ def clusters_of_run(
 ) -> list[Clusters]:
     """Clusters at every time of one run, moved by the relevant degrees.
 
-    tokens: number of tokens that nodes stand for: the cluster rule asks for three.
+    tokens: number of tokens that the nodes represent; the cluster rule needs three in a cluster.
     """
-    # Where Z may be small, next to nothing counts.
+    # Where Z may be small, all degrees count.
     degree = None if partition_cancels(problem) else problem.relevant_degree(tolerance)
     carried = ParticleRepresentation(
         problem, start.points.ravel(), start.weights, degree, tolerance=tolerance
@@ -371,12 +365,11 @@ def clusters_of_run(
 
 
 def _tokens(problem: Problem, points: FloatArray, tolerance: float) -> Measure:
-    """Tokens as they are."""
     return Measure(problem.manifold, points)
 
 
 def _nodes(problem: Problem, points: FloatArray, tolerance: float) -> Measure:
-    """Weighted nodes of the density that has the moments of tokens up to the relevant degree."""
+    """Weighted nodes of the density with the tokens' moments up to the relevant degree."""
     space, degree = problem.manifold, problem.relevant_degree(tolerance)
     density = Density(space, space.moments(points, None, degree))
     fineness = math.ceil(_GRID_DEGREES[space.dimension] * problem.kernel_degree)
@@ -395,4 +388,4 @@ CARRIERS: dict[str, Callable[[Problem, FloatArray, float], Measure]] = {
     "particles": _tokens,
     "density": _nodes,
 }
-"""What carries a run: (problem, tokens drawn, tolerance) -> the points that move."""
+"""Representations of a run: (problem, tokens, tolerance) -> points that move."""

@@ -1,7 +1,8 @@
-"""Moments of many runs of N tokens beside their limit: covariance and mean shift, measured.
+"""Moments of many runs of N tokens: measured covariance and mean shift about the limit.
 
-Means over runs err like N^{-1/2}, far more than what is looked for, E m - m(mu_t) = eta / N. But of
-a run that error is known up to O(1/N) from its tokens at time 0, by the influence functions,
+Moments of runs differ from their mean by N^{-1/2}, far more than the mean shift
+E m - m(mu_t) = eta / N. Influence functions give this error of a run up to O(1/N) from its tokens
+at time 0,
 
     m(mu^N_t) = p + O(1/N),    p = m(mu_t) + (1/N) sum_i psi(x_i),    E p = m(mu_t),
 
@@ -9,10 +10,8 @@ so that p is a control variate: with d = m - m(mu_t), q = p - m(mu_t), r = m - p
 
     N (E m - m(mu_t)) = N E r,    N Cov m = int psi psi* dmu_0 + N (Cov(q, r) + Cov(r, q) + Cov r),
 
-and what is left to measure, r, is O(1/N) itself. Noise on the way is not in p.
+and the measured r is O(1/N) itself. p does not contain later noise.
 
-References
-----------
 Glasserman, Monte Carlo Methods in Financial Engineering (2003), 4.1 (control variates).
 """
 
@@ -45,20 +44,13 @@ from meanfield.progress import followed, wants_bar
 from meanfield.studies.executors import finished
 from meanfield.studies.token_runs import TOLERANCE, TokenRuns, token_runs
 
-# Tolerance of the limit: N times its error is in the shift.
+# Tolerance of the limit: the shift contains N times its error.
 _LIMIT_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A mean over runs.
-
-    Attributes
-    ----------
-    value : ndarray
-    error : ndarray
-        Standard errors; of complex numbers of their modulus.
-    """
+    """Means over runs, `value`, and their standard errors, `error`, of the modulus if complex."""
 
     value: ModalArray
     error: FloatArray
@@ -66,7 +58,7 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class EnsembleMoments:
-    """Moments of many runs of N tokens, and what the limit says of each from its start.
+    """Moments of many runs of N tokens, and their predictions from the tokens at time 0.
 
     Attributes
     ----------
@@ -80,10 +72,9 @@ class EnsembleMoments:
     samples : ndarray, shape (runs, n_times, coefficients)
         Moments of each run, packed.
     predicted : ndarray, shape (runs, n_times, coefficients)
-        The same to O(1/N) by influence functions, from the tokens at time 0.
+        The same up to O(1/N), by influence functions of the tokens at time 0.
     drawn : ndarray, shape (n_times, size, size)
-        N Cov of the predicted ones, exact, in the real coordinates of
-        `bases.coordinates`.
+        Exact N Cov of the predictions, in the real coordinates of `bases.coordinates`.
     """
 
     problem: Problem
@@ -100,40 +91,29 @@ class EnsembleMoments:
         return coordinates(space.dimension, space.degree_of(self.limit))
 
     def _flat(self, packed: ModalArray) -> ModalArray:
-        """Moments as files have them, flat."""
+        """Moments in the flat layout of files."""
         array = self.problem.manifold.unpacked(packed)
         return np.asarray(array.reshape(*packed.shape[:-1], -1))
 
     @checked
     def shift(self, *, control: bool = True) -> Estimate:
-        """N (E m - limit), shape (n_times, moments), as `Fluctuations.shift` has them.
+        """N (E m - limit), shape (n_times, moments), in the order of `Fluctuations.shift`.
 
-        With the influence functions as control variate, or as a plain mean.
+        control: whether influence functions are control variates; else it is a plain mean.
         """
         return self._linear(control).shift
 
     @checked
     def covariance(self, *, control: bool = True) -> Estimate:
-        """N Cov(m_a, conj m_b), shape (n_times, moments, moments), as `Fluctuations.covariance`.
-
-        With the influence functions as control variate, or plain.
-        """
+        """N Cov(m_a, conj m_b), shape (n_times, moments, moments); control as in `shift`."""
         return self._linear(control).covariance
 
     @checked
     def of(self, observable: Functional, *, control: bool = True) -> tuple[Estimate, Estimate]:
-        """N (E J - J(limit)) and N Var J of an observable, a function of the moments.
+        """N (E J - J(limit)) and N Var J of an observable, each of shape (n_times,).
 
-        Its influence function is that of the moments by the chain rule.
-
-        Returns
-        -------
-        shift, variance : Estimate, of shape (n_times,)
-
-        Raises
-        ------
-        ValueError
-            If "energy" is asked for and the moments end below what is felt.
+        Its influence function follows from those of the moments by the chain rule. ValueError if
+        the observable is "energy" and the moments end below the degree of the kernel.
         """
         of, space = self._coordinates, self.problem.manifold
         check_degrees(self.problem, observable, space.degree_of(self.limit))
@@ -177,7 +157,7 @@ class EnsembleMoments:
 
 @dataclass(frozen=True, eq=False)
 class _Deviations:
-    """Deviations of runs from the limit (R, T, M), their control variates, and N Cov of these."""
+    """Deviations of runs from the limit (R, T, M), control variates `known`, and their N Cov."""
 
     tokens: int
     found: ModalArray
@@ -235,19 +215,19 @@ def ensemble_moments(
 ) -> EnsembleMoments:
     """Moments of many runs of N tokens drawn from the initial law, with control variates.
 
-    What `mf.fluctuations` predicts, measured: 1,000 runs of 1,000 tokens take some ten seconds, and
-    show the mean shift that plain means would need a thousand times as many for.
+    They measure what `mf.fluctuations` predicts. 1,000 runs of 1,000 tokens take some ten seconds
+    and show the mean shift, for which plain means would need a thousand times as many runs.
 
     Parameters
     ----------
     problem : Problem
-        On the circle or the sphere, with a density as its initial law, of one stage.
+        On the circle or the sphere, with one stage, and a density as its initial law.
     tokens : int
         N.
     times : sequence of float
         Scaled times, positive and increasing; each costs a sweep for its influence functions.
     runs : int
-        Independent runs, at least 2. More runs of the same seed repeat the first ones.
+        Number of independent runs, at least 2. More runs with the same seed repeat the first ones.
     degree : int
         Largest degree of the moments.
     seed : int
@@ -255,9 +235,9 @@ def ensemble_moments(
     tolerance : float
         Largest error of a token in a step; not used with noise.
     step : float, optional
-        Longest step, which noise needs: of weak order two. Without noise steps are adaptive.
+        Longest step of weak order two, which noise needs. Without noise steps are adaptive.
     executor : concurrent.futures.Executor, optional
-        Where to run; in this process by default. The result is the same to the bit.
+        Where to run; by default in this process. The result is the same to the bit.
     progress : bool, optional
         Show a bar; by default in notebooks.
 
@@ -272,12 +252,11 @@ def ensemble_moments(
     ValueError
         If a value is out of range, or the flow has no linearisation, see `mf.influence`.
     SimulationError
-        If the limit or its influence functions are not resolved up to a time, or tokens cannot go
-        on.
+        If the limit or its influence functions are not resolved up to a time, or a run fails.
 
     Examples
     --------
-    Where the limit gathers, so do N tokens, but a little less:
+    The measured shift agrees with the predicted one, and control variates reduce its error:
 
     >>> import meanfield as mf
     >>> law = mf.from_density([1.0, 0.25])
@@ -315,13 +294,13 @@ def ensemble_moments(
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """Runs, and the map from their start to the moments that the limit predicts."""
+    """Runs, and the map from their start to their predicted moments."""
 
     of: TokenRuns
     limit: ModalArray  # (n_times, coefficients): packed
     degree: int  # of influence functions
-    # (n_times, size, 1 + size at that degree): from 1 and the moments at time 0 to their change,
-    # all in real coordinates.
+    # (n_times, size, 1 + size at that degree): maps 1 and the moments at time 0 to the change of
+    # the predicted moments, all in real coordinates.
     matrix: FloatArray
     drawn: FloatArray  # (n_times, size, size): N Cov of the predicted coordinates
 
@@ -349,7 +328,7 @@ def _planned(of: TokenRuns, degree: int) -> _Plan:
 
 
 def _moments(plan: _Plan, runs: range) -> tuple[ModalArray, ModalArray]:
-    """Moments of the runs of a block and predicted ones, (len(runs), n_times, coefficients)."""
+    """Measured and predicted moments of a block, each (len(runs), n_times, coefficients)."""
     space = plan.of.problem.manifold
     degree = space.degree_of(plan.limit)
     coarse, fine = (coordinates(space.dimension, each) for each in (degree, plan.degree))

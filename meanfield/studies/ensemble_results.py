@@ -18,7 +18,7 @@ from meanfield.spaces.manifold import Manifold
 NOT_RUN = -1
 """Count of a run that has not been made."""
 
-# Predicted means of more are no single cluster.
+# A larger predicted mean is more than a single cluster.
 _SEVERAL = 1.5
 
 
@@ -38,15 +38,15 @@ class Ensemble(StudyResult):
         Clusters of every run; -1 where not run.
     mass : ndarray, shape (n_sizes, runs, n_times, width)
         Their masses, largest first; NaN beyond the count.
-    centre : ndarray, shape (n_sizes, runs, n_times, width) or (..., width, 3)
+    centre : ndarray, shape (n_sizes, runs, n_times, width) or (..., width, d)
         Their mean angles or unit vectors; NaN beyond the count.
     predicted : ndarray, shape (n_sizes,)
-        Mean count of the linear law in closed form, see `meanfield.mean_clusters`; NaN where
-        the initial law is not uniform.
+        Mean count of the linear law in closed form, see `meanfield.mean_clusters`; NaN for other
+        initial laws than uniform, for heads and in higher dimensions.
     attributes : dict
         Facts of the problem and of the runs; from a file also title, status, ...
     finished : ndarray of int, shape (n_sizes,)
-        Runs that were made.
+        Number of finished runs.
     mean_count, standard_error : ndarray, shape (n_sizes, n_times)
         Over the finished runs; NaN where there are too few.
     """
@@ -94,9 +94,9 @@ class Ensemble(StudyResult):
 
     @property
     def comparable(self) -> FloatArray:
-        """Prediction of several clusters; NaN where most runs count a single group at the end.
+        """`predicted`; NaN where it is several and most runs count a single group at the end.
 
-        One group is one cluster, or tokens that have not separated.
+        A single group is one cluster, or tokens that have not separated.
         """
         last = self.counts[:, :, -1]
         single = (last == 1).sum(axis=1) * 2 > (last >= 0).sum(axis=1)
@@ -105,10 +105,7 @@ class Ensemble(StudyResult):
     def law(self, size: int, time: int) -> CountLaw:
         """Law of the finished runs of one size at one time, by their indices.
 
-        Raises
-        ------
-        ValueError
-            If no run is finished.
+        ValueError if no run is finished.
         """
         counts = self.counts[size, :, time]
         return law_of(counts[counts >= 0])
@@ -116,8 +113,6 @@ class Ensemble(StudyResult):
     def distribution(self, size: int, time: int) -> dict[int, float]:
         """Share of the finished runs with each count; empty before a run has finished.
 
-        Examples
-        --------
         >>> counts = np.array([[[3], [4], [3], [-1]]])
         >>> nothing = np.full((1, 4, 1, 1), np.nan)
         >>> one = np.ones(1)
@@ -134,7 +129,7 @@ class Ensemble(StudyResult):
 
     @property
     def shares(self) -> FloatArray:
-        """Distributions, shape (n_sizes, n_times, most + 1): share of the runs with each count."""
+        """Share of the runs with each count, shape (n_sizes, n_times, most + 1)."""
         sizes, times = self.mean_count.shape
         shares = np.zeros((sizes, times, max(int(self.counts.max()), 0) + 1))
         for i, j in np.ndindex(sizes, times):
@@ -144,7 +139,7 @@ class Ensemble(StudyResult):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Means: a row a size and time."""
+        """Columns of means, a row for each size and time."""
         axes = {"tokens": self.tokens, "time": self.times}
         mean, error = self.mean_count, self.standard_error
         return grid_columns(axes, mean_count=mean, standard_error=error)
@@ -169,14 +164,14 @@ class Ensemble(StudyResult):
 class ClusterTable:
     """Clusters indexed by run and time, or by size, run and time; largest mass first."""
 
-    counts: npt.NDArray[np.int64]  # (...,): how many; -1 where not run
+    counts: npt.NDArray[np.int64]  # (...,): numbers of clusters; -1 where not run
     mass: FloatArray  # (..., width): their masses; NaN beyond the count
-    # (..., width) on the circle, (..., width, 3): their mean points; NaN beyond the count.
+    # (..., width) on the circle, (..., width, d): their mean points; NaN beyond the count.
     centre: FloatArray
 
     @property
     def width(self) -> int:
-        """Clusters that there is room for."""
+        """Largest number of clusters that fits."""
         return int(self.mass.shape[self.counts.ndim])
 
     def __getitem__(self, index: Any) -> ClusterTable:
@@ -184,12 +179,12 @@ class ClusterTable:
 
 
 def point_shape(space: Manifold) -> tuple[int, ...]:
-    """Shape of one point: () on the circle, (3,) on the sphere."""
+    """Shape of one point: () on the circle, (d,) on S^{d-1}."""
     return np.shape(space.origin)
 
 
 def empty_table(shape: tuple[int, ...], point: tuple[int, ...], width: int = 1) -> ClusterTable:
-    """Table in which nothing has been run.
+    """Table without runs.
 
     >>> empty_table((4, 2), (3,)).centre.shape
     (4, 2, 1, 3)
@@ -219,10 +214,7 @@ def table_of(runs: Sequence[Sequence[Clusters]], point: tuple[int, ...]) -> Clus
 
 
 def put(table: ClusterTable, index: Any, part: ClusterTable) -> ClusterTable:
-    """Table with a part of it filled: itself, or a wider one if it has too little room.
-
-    table: filled in place while it is wide enough.
-    """
+    """Table with a part of it filled: in place, or a wider table if it is too narrow."""
     axis = table.counts.ndim
     if part.width > table.width:
         wide = empty_table(table.counts.shape, table.centre.shape[axis + 1 :], part.width)
@@ -236,8 +228,7 @@ def put(table: ClusterTable, index: Any, part: ClusterTable) -> ClusterTable:
     return table
 
 
-# What a sentence tells of a law: numbers until they hold this share, how many at most, and the
-# least per cent of others.
+# Limits of a summary: share of the listed counts, their number, and least per cent of others.
 _ENOUGH_COUNTS, _MOST_COUNTS, _LEAST_OTHERS = 0.95, 3, 0.05
 
 
@@ -245,11 +236,10 @@ _ENOUGH_COUNTS, _MOST_COUNTS, _LEAST_OTHERS = 0.95, 3, 0.05
 class CountLaw:
     """Distribution of the number of clusters.
 
-    - distribution (dict of int to float): probability of each number of clusters that occurred,
-      increasing numbers.
-    - mean: mean number.
-    - standard_error: of the mean; NaN of one sample.
-    - samples: how many samples the law is of; 0 where it is exact.
+    - distribution (dict of int to float): probability of each number of clusters that occurred, in
+      increasing order.
+    - mean, standard_error: mean number, and its standard error; NaN for one sample.
+    - samples: number of samples; 0 if the law is exact.
     """
 
     distribution: dict[int, float]
@@ -259,14 +249,13 @@ class CountLaw:
 
     @property
     def most_likely(self) -> int:
-        """Number of clusters of the largest probability."""
+        """Number of clusters with the largest probability."""
         return max(self.distribution, key=self.distribution.__getitem__)
 
     def summary(self) -> str:
-        """The likely numbers in words: the likeliest first, up to 95 % of the law, three at most.
+        """The likely numbers in words, up to 95 % of the law and at most three.
 
-        Behind the share p of n samples stands its standard error sqrt(p (1 - p) / n); what is left
-        is that of all others.
+        Each share p of n samples has its standard error sqrt(p (1 - p) / n).
 
         >>> CountLaw({4: 0.44, 5: 0.55, 6: 0.01}, 4.57, 0.03, 400).summary()
         '5 clusters (55 +- 2 %) or 4 (44 +- 2 %), others 1 %'
@@ -305,14 +294,12 @@ class CountLaw:
 def law_of(counts: IntArray) -> CountLaw:
     """Distribution, mean and standard error of counts.
 
-    The standard error of one count alone is NaN.
-
     >>> law_of(np.array([2, 3, 3, 3]))
     CountLaw(mean 2.75 +- 0.2, most likely 3: 0.75)
     """
     if len(counts) == 0:
         raise ValueError("no counts: a law needs one at least.")
-    # Sorted: the order in which blocks finish must not show in the last digit.
+    # Sorted, so that the last digit does not depend on the order in which blocks finish.
     counts = np.sort(counts)
     values, occurrences = np.unique(counts, return_counts=True)
     n = len(counts)

@@ -1,8 +1,8 @@
-"""Parts of a study: each task of a job array does its own share, and a last one collects them.
+"""Parts of a study: each task of a job array makes its share, and a last one collects them.
 
 The members of a study are its runs, numbered size after size. Task I of M makes the members
-I, I + M, I + 2M, ... and writes a file of its own, so tasks share nothing. Random numbers belong
-to members, so the collected study is that of one process, to the bit.
+I, I + M, I + 2M, ... and writes its own file. Random numbers belong to members, so the collected
+study equals the study of one process, to the bit.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from meanfield.studies.study import Request, Results, Runs, Study, Table
 
 MOST_PARTS = 1_000_000
 
-# Variables of job arrays: number of the task, and how many there are, else None. Slurm and Grid
-# Engine name first number, last and step instead.
+# Variables of job arrays: the number of the task, the number of tasks or None, and the endings of
+# variables for first number, last and step (Slurm, Grid Engine).
 _VARIABLES = (
     ("SLURM_ARRAY_TASK_ID", None, ("MIN", "MAX", "STEP")),
     ("SGE_TASK_ID", None, ("FIRST", "LAST", "STEPSIZE")),
@@ -51,16 +51,16 @@ class Part:
         return f"{self.index}/{self.count}"
 
     def members(self, total: int) -> range:
-        """Numbers of its members in a study of so many."""
+        """Numbers of its members in a study of `total` members."""
         return range(self.index, total, self.count)
 
     def file(self, ending: str) -> str:
-        """Name of its file, in the folder of parts."""
+        """Name of its file in the folder of parts."""
         return f"{self.index:0{len(str(self.count - 1))}d}-of-{self.count}{ending}"
 
 
 def part_of(text: str, environment: dict[str, str] | None = None) -> Part:
-    """Part that "I/M", "auto" or "auto/M" names.
+    """Part of the text "I/M", "auto" or "auto/M".
 
     >>> part_of("3/10"), part_of("auto/10", {"PBS_ARRAY_INDEX": "10"})
     (Part(index=3, count=10), Part(index=0, count=10))
@@ -104,20 +104,20 @@ def _array(environment: dict[str, str], count: str | None) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class PartStudy(Study[Table, Results]):
-    """The members of one part of a study: a study whose runs are numbered anew for each size."""
+    """Members of one part of a study, as a study that numbers its runs anew for each size."""
 
     whole: Study[Table, Results]
     part: Part
 
     def __post_init__(self) -> None:
-        # Runs of a size at most; options of studies want two.
+        # Most runs of a size; studies need at least two.
         most = max(2, -(-self.whole.options.runs // self.part.count))
         inner = replace(self.whole, options=replace(self.whole.options, runs=most))  # type: ignore[type-var]
         object.__setattr__(self, "_inner", inner)
 
     @property
     def inner(self) -> Study[Table, Results]:
-        """The study of so few runs, which has the tables."""
+        """Study with the part's number of runs, which makes its tables."""
         inner: Study[Table, Results] = self._inner  # type: ignore[attr-defined]
         return inner
 
@@ -131,11 +131,11 @@ class PartStudy(Study[Table, Results]):
 
     @property
     def layout(self) -> str:
-        """Which members there are."""
+        """Numbers of sizes and runs of the whole study."""
         return f"{len(self.sizes)} x {self.whole.options.runs}"
 
     def numbers(self, row: int) -> range:
-        """Numbers in the whole study of the runs of a size."""
+        """Numbers of the part's runs of a size in the whole study."""
         runs, count = self.whole.options.runs, self.part.count
         return range((self.part.index - row * runs) % count, runs, count)
 
@@ -146,14 +146,12 @@ class PartStudy(Study[Table, Results]):
         return self.inner.empty()
 
     def lacking(self, table: Table) -> npt.NDArray[np.bool_]:
-        """Members of this part that a table lacks."""
         lacking = self.inner.lacking(table).copy()
         for row, mine in enumerate(lacking):
             mine[len(self.numbers(row)) :] = False
         return lacking
 
     def run(self, runs: Runs) -> Table:
-        """Make runs, by their numbers in the whole study."""
         numbers = self.numbers(self.sizes.index(runs.size))
         return self.whole.run(Runs(runs.size, numbers[runs.numbers.start : runs.numbers.stop]))
 
@@ -183,14 +181,13 @@ class PartStudy(Study[Table, Results]):
             )
 
     def results(self, table: Table) -> Results:
-        """Results as far as they go, which say what part they are."""
         results: Any = self.inner.results(table)
         facts = {"part": str(self.part), "part_members": self.layout}
         mine: Results = replace(results, attributes=results.attributes | facts)
         return mine
 
     def put_into(self, table: Table, mine: Any) -> Table:
-        """Table of the whole study with the members of this part, as far as they are made."""
+        """Table of the whole study with the finished members of this part."""
         for row, size in enumerate(self.sizes):
             numbers = self.numbers(row)
             if numbers:
@@ -200,12 +197,12 @@ class PartStudy(Study[Table, Results]):
 
 
 def request_of_part(request: Request[Results], part: Part) -> Request[Results]:
-    """The same study, of which only a part is made."""
+    """Request of one part of a study."""
     return replace(request, plan=lambda: PartStudy(request.plan(), part), left=None, part=part)
 
 
 def owners(lacking: npt.NDArray[np.bool_], count: int) -> list[int]:
-    """Parts whose members are lacking, shape (n_sizes, runs).
+    """Parts that have missing members.
 
     >>> owners(np.array([[False, True, False], [True, False, True]]), 4)
     [1, 3]
@@ -214,7 +211,7 @@ def owners(lacking: npt.NDArray[np.bool_], count: int) -> list[int]:
 
 
 def missing_parts(lacking: npt.NDArray[np.bool_], count: int, unit: str) -> str:
-    """How many members are lacking, and of which parts; empty if none is."""
+    """Message of the number of missing members and their parts, else empty."""
     if not lacking.any():
         return ""
     tasks = as_array(owners(lacking, count))
@@ -222,7 +219,7 @@ def missing_parts(lacking: npt.NDArray[np.bool_], count: int, unit: str) -> str:
 
 
 def as_array(numbers: Sequence[int]) -> str:
-    """Numbers of tasks as Slurm's --array takes them.
+    """Numbers of tasks in the form of Slurm's --array.
 
     >>> as_array([3, 17, 20, 21, 22])
     '3,17,20-22'
@@ -237,7 +234,7 @@ def as_array(numbers: Sequence[int]) -> str:
 
 
 def parts_in(folder: Path, ending: str) -> Iterator[tuple[Part, Path]]:
-    """Files of parts in their folder, all of one number of parts."""
+    """Parts and their files in a folder; refuse a folder with two numbers of parts."""
     found: dict[Part, Path] = {}
     for path in folder.glob(f"*-of-*{ending}"):
         index, _, count = path.name.removesuffix(ending).partition("-of-")

@@ -1,9 +1,9 @@
-"""Phase diagram with noise: where order sets in, and whether it does so with a jump.
+"""Phase diagram with noise: the onset of order, continuous or with a jump.
 
-A problem has a critical diffusivity, where uniform loses stability; a branch of ordered states
-leaves uniform there. If it leaves towards larger diffusivities, order and uniform coexist up to
-the saddle node where the branch turns. Order then sets in with a jump, where the free energies are
-equal: the transition is discontinuous.
+At the critical diffusivity uniform loses stability, and a branch of ordered states begins. If it
+leaves towards larger diffusivities, order and uniform coexist up to the saddle node where the
+branch turns. Then the transition is discontinuous: order sets in with a jump, where the free
+energies are equal.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from meanfield.terms.kernels import exponential, linear
 
 Order = Literal["continuous", "discontinuous"]
 
-# Relative error of diffusivities: a branch that overhangs by less does so by rounding.
+# Relative error of diffusivities: smaller overhangs of a branch are rounding.
 _PROMISED = 1e-10
 
 
@@ -56,17 +56,16 @@ class PhasePoint(ResultBase):
     critical_diffusivity : float
         Above it uniform is stable.
     transition_diffusivity : float or None
-        Where the ordered branch has the free energy of uniform. The critical one if the
-        transition is continuous; None if no free energy is known (normalised, exponential kernel).
+        Where the ordered branch has the free energy of uniform; the critical one if the transition
+        is continuous. None if no free energy is known (normalised, exponential kernel).
     saddle_node_diffusivity : float or None
         Largest diffusivity of the ordered branch; None if the transition is continuous.
     order : {"continuous", "discontinuous"}
     order_parameter_at_transition : float or None
-        Moment of the critical degree at the transition as a share of that of a Dirac,
-        |int x dmu| for degree 1; 0 if continuous or below 1e-3; None if the transition is not
-        known.
+        Moment of the critical degree at the transition as a share of a Dirac's, |int x dmu| for
+        degree 1; 0 if continuous, or next to the tricritical point. None without free energy.
     problem : Problem or None
-        Whose onset it is; a point that was put together by hand may have none.
+        The problem; points of files with a user's own kernel have none.
     """
 
     beta: float
@@ -84,7 +83,7 @@ class PhasePoint(ResultBase):
     )
 
     def numbers(self) -> dict[str, Any]:
-        """Everything but the problem, by name."""
+        """Values by name, without the problem."""
         names = [each.name for each in fields(self) if each.compare]
         return {name: getattr(self, name) for name in names}
 
@@ -123,9 +122,9 @@ class PhaseDiagram(StudyResult):
     tricritical_beta : float or None
         Where the order changes from continuous to discontinuous; None if it does not.
     points : tuple of PhasePoint
-        In the order of the betas; of a file that is not finished those that are known.
+        In the order of the betas; of an unfinished file the finished points.
     attributes : dict
-        Of a file: status, created, ...
+        Attributes of a file: status, created, ...
     """
 
     kind = "phase_diagram"
@@ -141,7 +140,7 @@ class PhaseDiagram(StudyResult):
 
     @property
     def tricritical(self) -> float:
-        """The tricritical beta as files have it: NaN for none."""
+        """Tricritical beta in files: NaN for none."""
         return _or_nan(self.tricritical_beta)
 
     @classmethod
@@ -175,7 +174,7 @@ class PhaseDiagram(StudyResult):
         columns = (values[name] for name in ("beta", "discontinuous", *_NUMBERS))
         points = []
         for beta, jumps, *numbers in zip(*columns, strict=True):
-            # A kernel of the user's own is not in the file.
+            # Files do not contain a user's own kernel.
             of = exponential(beta) if beta else linear()
             known = kernel in ("exponential", "linear")
             problem = Problem(space, of, flow) if known else None
@@ -195,7 +194,7 @@ class PhaseDiagram(StudyResult):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Points: a row a beta, NaN where there is no number."""
+        """Columns of the points, a row for each beta, NaN for None."""
         rows = [point.numbers() for point in self.points]
         columns = {name: [row[name] for row in rows] for name in rows[0]}
         return {k: np.array([np.nan if v is None else v for v in c]) for k, c in columns.items()}
@@ -211,9 +210,8 @@ class PhaseDiagram(StudyResult):
 def phase_point(problem: Problem) -> PhasePoint:
     """Onset of order of a problem, on the branch that leaves uniform first.
 
-    The direction in which the branch leaves decides the order; a branch that leaves continuously
-    and overhangs farther on is discontinuous all the same. Branches that never meet uniform are not
-    looked for.
+    The transition is discontinuous if the branch leaves towards larger diffusivities, or overhangs
+    later. Branches that never meet uniform are not computed.
 
     Parameters
     ----------
@@ -230,7 +228,7 @@ def phase_point(problem: Problem) -> PhasePoint:
     ValueError
         If nothing grows at any diffusivity, or no equation for stationary states is known.
     ContinuationError
-        If the branch cannot be followed, or no transition is found on it.
+        If the branch cannot be followed, or has no transition.
 
     See Also
     --------
@@ -263,7 +261,7 @@ def onset(branch: Branch) -> PhasePoint:
     overhangs = turn is not None and turn.value > (1.0 + _PROMISED) * critical
     if branch_direction(problem) <= 0.0 and not overhangs:
         return PhasePoint(beta, critical, transition, None, "continuous", jump, problem)
-    # Next to the tricritical point D_# is all three, to more digits than are promised.
+    # Near the tricritical point all three diffusivities agree within their accuracy.
     saddle_node = critical if turn is None else max(turn.value, critical)
     if equal is not None and equal.value > critical:
         transition, jump = equal.value, equal.order_parameter
@@ -291,24 +289,22 @@ def phase_diagram(
 
     Parameters
     ----------
-    problem_at : callable
-        The problem at a beta; all on one manifold with one flow.
+    problem_at : callable (beta) -> Problem
+        Problems on one manifold with one flow.
     betas : sequence of float
         At least one.
     output, resume, overwrite, workers, executor
         As in `meanfield.ensemble`; only betas may be added.
     progress : bool or callable (branches) -> branches
-        Show a bar; by default in notebooks. Or what passes the primary branches through as
-        they are found.
+        Show a bar; by default in notebooks. A callable passes the primary branches through; it
+        excludes output, workers and executor.
 
     Raises
     ------
     TypeError
-        If a problem was given instead of a callable.
-    ValueError
-        If there are no betas; else as `phase_point`.
-    ContinuationError
-        As `phase_point`.
+        If problem_at is no callable that returns problems.
+    ValueError, ContinuationError
+        If there are no betas; else as in `phase_point`.
 
     Examples
     --------
@@ -341,9 +337,9 @@ def phase_request(
     betas: Sequence[float],
     label: str,
 ) -> Request[PhaseDiagram]:
-    """Study of the problems at some betas; errors begin with `label`."""
+    """Request of a phase diagram at some betas; errors begin with `label`."""
     given = tuple(map(float, betas))
-    # Each once: a branch that is asked for twice is followed once.
+    # The dict has equal betas once, so that their branch is computed once.
     options = PhaseOptions(dict(zip(given, problems, strict=True)))
 
     def plan() -> PhasePlan:
@@ -360,7 +356,7 @@ class PhaseOptions:
     runs: int = 1
 
     def facts(self) -> dict[str, Any]:
-        """Options that a file must agree with to go on; betas may grow."""
+        """Facts that a resumed file must share; betas may grow."""
         first = problem_attributes(next(iter(self.problems.values())))
         kept = ("manifold", "normalization", "strength")
         kernels = {each.zonal.kernel.name for each in self.problems.values()} - {"linear"}
@@ -372,7 +368,7 @@ class PhaseOptions:
 
 @dataclass(frozen=True, eq=False)
 class PhasePlan(ArrayStudy[PhaseDiagram]):
-    """Plan of a phase diagram: tables hold the numbers of the point at each beta."""
+    """Plan of a phase diagram; tables have the numbers of the point at each beta."""
 
     options: PhaseOptions
     betas: tuple[float, ...]  # as they were given
@@ -432,7 +428,7 @@ class PhasePlan(ArrayStudy[PhaseDiagram]):
 def _point(
     beta: float, jumps: bool, numbers: Sequence[float], problem: Problem | None
 ) -> PhasePoint:
-    """Point of the numbers of a file, NaN for none."""
+    """Point with the numbers of a file, where NaN means None."""
     critical, transition, saddle_node, order = (
         None if np.isnan(value) else float(value) for value in numbers
     )
@@ -448,7 +444,7 @@ def diagram_of(
     problems: Sequence[Problem], points: tuple[PhasePoint, ...], tricritical: float | None
 ) -> PhaseDiagram:
     """Phase diagram of points, with the facts of their problems."""
-    # The linear kernel is the exponential one of beta = 0.
+    # The linear kernel is the exponential one at beta = 0.
     kernel = next(
         (each.zonal.kernel for each in problems if each.zonal.kernel.name != "linear"), None
     )
@@ -463,7 +459,7 @@ def diagram_of(
 
 
 def _largest(branch: Branch, kind: Kind) -> SpecialPoint | None:
-    """The special point of a kind at the largest diffusivity."""
+    """Special point of a kind at the largest diffusivity."""
     points = [each for each in branch.special if each.kind == kind]
     return max(points, key=lambda each: each.value, default=None)
 
@@ -471,7 +467,7 @@ def _largest(branch: Branch, kind: Kind) -> SpecialPoint | None:
 def tricritical_of(
     problem_at: Callable[[float], Problem], problems: Sequence[Problem]
 ) -> float | None:
-    """Where the order changes: in closed form, or between two of these problems."""
+    """Beta at which the order changes: in closed form, or between two of these problems."""
     from scipy.optimize import brentq
 
     exponential = [each for each in problems if each.zonal.kernel.name == "exponential"]

@@ -1,16 +1,16 @@
-"""How many clusters N independent uniform tokens form: the law of linear theory.
+"""Number of clusters of N independent uniform tokens: the law of linear theory.
 
-When the linear phase ends, the attention potential is an isotropic Gaussian field with the
+At the end of the linear phase, the attention potential is an isotropic Gaussian field with the
 variances of `spectrum.cluster_counts.potential_variances`, and tokens climb to its maxima. Their
-mean number is known in closed form; its distribution is counted in samples of the field. The
-corrected law, of `studies.corrected_law`, stands beside it.
+mean number has a closed form; samples of the field give its distribution. `studies.corrected_law`
+has the corrected law.
 
-Given tokens cluster, in linear theory, at the maxima of
+In linear theory, given tokens cluster at the maxima of
 
     Phi_l = strength w_l m_l e^{lambda_l T},    T = ln N / (2 lambda_max),
 
-m_l the moments of the tokens as they are; each takes the tokens of its basin. If the dominant
-degree k were alone, on the circle they would form at (2 pi j - arg m_k) / k.
+with their moments m_l; each maximum takes the tokens of its basin. On the circle the dominant
+degree k alone has its maxima at (2 pi j - arg m_k) / k.
 """
 
 from __future__ import annotations
@@ -54,22 +54,22 @@ from meanfield.studies.study import as_problem
 
 Progress = Callable[[Iterable[IntArray], int, str], Iterable[IntArray]]
 
-# Within the range of floating point, with room.
+# Within the range of floating point.
 _MOST_TOKENS = 10**300
-# A standard error of 1e-4; more would take hours and then gigabytes.
+# They give a standard error of 1e-4; more would take hours, then gigabytes.
 _MOST_SAMPLES = 10**8
-# Samples of the field that are held at once, and coefficients of theirs.
+# Samples of the field in memory, and their coefficients.
 _SAMPLES_AT_ONCE = 1000
 _COEFFICIENTS_AT_ONCE = 500_000
-# By default as many samples as these, and on the sphere no more than about half a minute's worth:
-# the time that one takes grows with the cube of the degree, and so do the tables.
+# Default numbers of samples; on the sphere samples x degree^3, about half a minute. The time of a
+# sample grows with the cube of the degree, and so do the tables.
 _SAMPLES, _LEAST_SAMPLES = 10_000, 20
 _SPHERE_WORK = 1e8
 LARGEST_SPHERE_DEGREE = 200
-# Moments of an initial law over the noise of uniform tokens: below the first it is hidden by them,
-# above the second it decides. Among twenty degrees of uniform tokens one in 1e9 is above that.
+# Moments of an initial law over the noise of uniform tokens: below the first, noise hides the law;
+# above the second, the law decides. Uniform tokens exceed that in one of 1e9 cases of 20 degrees.
 _HIDDEN, _FAR = 1.0, 5.0
-# From so many tokens on the mean of the linear law is within 15 % of runs.
+# From these numbers on the mean of the linear law is within 15 % of runs.
 _FEWEST_TOKENS, _TOKENS_PER_CLUSTER = 100, 10
 # Root mean square of 20 quartiles against runs, docs/linear-theory.md; most of it is sampling.
 _MERGE_ACCURACY = "to 20 %"
@@ -79,47 +79,44 @@ ONE_CLUSTER = "one cluster in the end: nothing grows beyond degree 1"
 
 @dataclass(frozen=True, eq=False)
 class ClusterPrediction(ResultBase):
-    """How many clusters tokens will form: the linear law, and the corrected one.
+    """Number of clusters that tokens will form, by the linear and the corrected law.
 
-    `print` gives the answer. `law` is the better of the two, and `distribution` and `mean_clusters`
-    are its; `most_likely` and `standard_error` are attributes of a law. Clusters have formed by
-    about `formation_time`; the corrected law counts at `counting_time`, which of fewer than 2,981
-    tokens is earlier, and `merge_times` say how long a number lasts. +- is one standard error of
-    the samples.
+    `print` shows the answer, where +- is one standard error of the samples. Clusters have formed by
+    about `formation_time`. The corrected law counts at `counting_time`, which is earlier for fewer
+    than 2,981 tokens.
 
     Attributes
     ----------
     problem : Problem
-        Its initial law is nearly uniform, or not used: tokens are independent and uniform.
+        Its initial law is nearly uniform, or not used.
     tokens : int
-        Their number N.
+        Number N of tokens.
     linear : CountLaw
-        Maxima of the potential at the onset time, by Monte Carlo; {0: 1.0} where nothing
-        grows.
+        Maxima of the potential at the onset time, by Monte Carlo; {0: 1.0} if nothing grows.
     corrected : CountLaw or None
-        The corrected law; None if it was not asked for, or where `note` says why.
+        The corrected law; None if it was not requested, or for the reason in `note`.
     seed : int
-        Of all samples.
+        Seed of all samples.
     positions : TokenPrediction or None
         Where clusters will form, if the tokens were given.
     note : str
-        Why there is no corrected law, and what else to know, else empty.
+        Why there is no corrected law, and other remarks, else empty.
     merge_times : dict of int to (float, float, float)
-        By number of clusters at `counting_time`: the scaled times at which a quarter, half
-        and three quarters of the runs of the corrected law with so many have merged two of them;
-        infinite beyond a million counting times. Empty without that law. They are those of 300
-        runs of tokens to 20 %, root mean square of 20 comparisons.
+        For each number of clusters at `counting_time`: the scaled times by which a quarter, half
+        and three quarters of the corrected law's runs have merged two of them; infinite beyond a
+        million counting times. Empty without that law. In 20 comparisons with 300 runs of tokens
+        the root mean square error was 20 %.
     law : CountLaw
         The corrected law, else the linear one.
     distribution, mean_clusters : dict of int to float, float
-        Of `law`: probability of each number of clusters, and mean.
+        Probabilities and mean of `law`.
     mean_clusters_linear : float
         Mean of the linear law, in closed form.
     onset_time, counting_time, formation_time : float
-        T = ln N / (2 lambda_max), 2 T, T + 4 / lambda_max, in scaled time; infinite if
-        nothing grows.
+        T = ln N / (2 lambda_max), 2 T, T + 4 / lambda_max, in scaled time; infinite if nothing
+        grows.
     dominant_degree, second_degree, rate_ratio : int or None, int or None, float
-        Degrees that grow fastest, and the second rate over the first.
+        The two degrees that grow fastest, and the second rate over the first.
 
     Examples
     --------
@@ -145,17 +142,17 @@ class ClusterPrediction(ResultBase):
 
     @property
     def distribution(self) -> dict[int, float]:
-        """Distribution of `law`."""
+        """Probability of each number of clusters by `law`."""
         return self.law.distribution
 
     @property
     def mean_clusters(self) -> float:
-        """Mean number of `law`, of the linear law in closed form; 0 where nothing grows."""
+        """Mean number of `law`, in closed form for the linear law; 0 if nothing grows."""
         return self.mean_clusters_linear if self.corrected is None else self.corrected.mean
 
     @property
     def mean_clusters_linear(self) -> float:
-        """Mean number of the linear law, in closed form; 0 where nothing grows."""
+        """Mean number of the linear law, in closed form; 0 if nothing grows."""
         return mean_clusters(self.problem, self.tokens)
 
     @property
@@ -193,28 +190,28 @@ class ClusterPrediction(ResultBase):
 
     @property
     def tokens_for_dominance(self) -> float:
-        """Number of tokens from which on the dominant degree is ten times the second at the end."""
+        """Tokens that the dominant degree needs to become ten times the second one."""
         return tokens_for_dominance(self.problem)
 
     @property
     def format_tokens(self) -> str:
-        """How many tokens, and whether they were given."""
+        """Number of tokens and their origin, in words."""
         if self.positions is not None:
             return f"{self.tokens}, given"
-        # Where nothing grows it is the same which tokens they are.
+        # If nothing grows, the origin does not matter.
         grows = self.dominant_degree is not None
         return f"{self.tokens}, independent and uniform" if grows else str(self.tokens)
 
     @property
     def message(self) -> str:
-        """Message where no law is needed, else empty."""
+        """Message if no law is needed, else empty."""
         if self.dominant_degree is None:
             return NOTHING_GROWS
         return ONE_CLUSTER if _only_degree_one_grows(self.problem) else ""
 
     @property
     def answers(self) -> list[str]:
-        """Sentences: what given tokens will do, if there are any; what random ones will do."""
+        """Sentences: on the given tokens, if there are any, and on random tokens."""
         law = self.message or f"{self.law.summary()}{self._when()}"
         enough = _enough_tokens(self.linear)
         if not self.message and self.corrected is None and not self.linear_law_holds:
@@ -228,7 +225,7 @@ class ClusterPrediction(ResultBase):
 
     @property
     def linear_law_holds(self) -> bool:
-        """True if the tokens are enough for the linear law: 100, and ten a cluster."""
+        """True if the linear law has enough tokens: 100, and ten for each cluster."""
         return self.tokens >= _enough_tokens(self.linear)
 
     plot = plot_method(
@@ -242,7 +239,7 @@ class ClusterPrediction(ResultBase):
         return "; ".join(self.answers)
 
     def _when(self) -> str:
-        """The time that belongs to `law`, and how long the likeliest number lasts."""
+        """Time of `law`, and how long the likeliest number lasts."""
         formed, counted = (f"t = {t:.3g}" for t in (self.formation_time, self.counting_time))
         if self.corrected is None:
             return f", formed by about {formed} (scaled time)"
@@ -251,7 +248,7 @@ class ClusterPrediction(ResultBase):
         return f", at {counted} (scaled time){forming}{self._lasting()}"
 
     def _lasting(self) -> str:
-        """When runs with the likeliest number of clusters merge two of them, else empty."""
+        """Merge times of runs with the likeliest number of clusters, in words; else empty."""
         number = self.law.most_likely
         if number not in self.merge_times:
             return ""
@@ -281,13 +278,13 @@ def predict_clusters(
     executor: Executor | None = None,
     progress: bool | Progress | None = None,
 ) -> ClusterPrediction:
-    """How many clusters tokens will form, with its distribution; for given tokens also where.
+    """Distribution of the number of clusters that tokens will form; positions for given tokens.
 
     Parameters
     ----------
     problem : Problem or callable () -> Problem
-        On the circle or the sphere, or what makes it. Its initial law must be nearly uniform, since
-        the laws are those of uniform tokens; it is not used where tokens are given.
+        On the circle or the sphere, or a function that returns it. Its initial law must be nearly
+        uniform, and is not used if tokens are given.
     tokens : int or array
         The number N of independent uniform tokens, at least 2; or the tokens themselves, angles
         (n,) or vectors (n, 3).
@@ -295,16 +292,16 @@ def predict_clusters(
         Samples of the Gaussian field, at least 1. By default 10,000; on the sphere fewer from
         degree 22 on, see `default_samples`.
     seed : int
-        Of the samples: the same seed gives the same numbers.
+        Seed of all samples.
     corrected : bool
-        Whether to find the corrected law, too: by short runs.
+        Whether to compute the corrected law, by short runs.
     runs : int
-        How many short runs, 0 for none; see `default_corrected_samples`.
+        Number of short runs, 0 for none; see `default_corrected_samples`.
     executor : concurrent.futures.Executor, optional
-        Where to do these runs; in this process by default. The result is the same.
+        Where to make these runs; by default in this process. The result is the same.
     progress : bool or callable (chunks, samples, name) -> chunks
-        Show a bar; by default in notebooks. Or what passes an iterable of arrays of counts
-        through and shows how many of the samples are done.
+        Show a bar; by default in notebooks. A callable passes arrays of counts through and shows
+        how many samples are done.
 
     Returns
     -------
@@ -315,10 +312,10 @@ def predict_clusters(
     TypeError
         If tokens is neither an integer nor points.
     ValueError
-        If the initial law is far from uniform: a moment of it is above five times the noise of so
-        many uniform tokens, 1 / sqrt(N). If a value is out of range, or on another manifold: in
-        higher dimensions there is neither closed form nor sampler. On the sphere
-        if the potential has degrees above 200, for beta above about 1500.
+        If the initial law is far from uniform: one of its moments exceeds five times the noise
+        1 / sqrt(N) of uniform tokens. If a value is out of range. If the manifold is another, as
+        closed form and sampler are missing. If the potential on the sphere has degrees above 200,
+        for beta above about 1500.
 
     Examples
     --------
@@ -349,7 +346,7 @@ def predict_clusters(
     count, points = _number_and_points(own, tokens)
     if count > _MOST_TOKENS:
         raise ValueError(f"tokens must be at most {_MOST_TOKENS:g}.")
-    # Complains of too few tokens before anything is sampled.
+    # Refuses too few tokens before sampling.
     time, variances = onset_time(own, count), potential_variances(own, count)
     dimension, degree = own.manifold.dimension, len(variances) - 1
     check_degree(dimension, degree, own.beta)
@@ -393,14 +390,14 @@ def predict_clusters(
 
 
 def _enough_tokens(linear: CountLaw) -> int:
-    """Number of tokens from which on the linear law holds."""
+    """Least number of tokens for the linear law."""
     return max(_FEWEST_TOKENS, math.ceil(_TOKENS_PER_CLUSTER * linear.mean))
 
 
 def _counted(
     blocks: Iterable[tuple[range, list[Clusters]]], groups: list[Clusters]
 ) -> Iterator[IntArray]:
-    """Numbers of clusters of each block; the clusters are appended to `found`."""
+    """Numbers of clusters of each block; the clusters are appended to `groups`."""
     for _, clusters in blocks:
         groups += clusters
         yield np.array([each.count for each in clusters])
@@ -415,10 +412,10 @@ def _unseen(chunks: Iterable[IntArray], total: int, label: str) -> Iterable[IntA
 
 
 def _unlike_uniform(problem: Problem, tokens: int, points: FloatArray | None) -> str:
-    """Difference of the start from uniform tokens in words, else empty.
+    """Difference of the start from uniform tokens in words, else empty; refuse far laws.
 
     Uniform tokens have moments of about 1 / sqrt(N), in each of the 2l + 1 coefficients of degree l
-    on the sphere. A law with moments below that is hidden by them.
+    on the sphere. They hide a law with smaller moments.
     """
     space, rates = problem.manifold, growth_rates(problem)
     start = problem.initial_measure() if points is None else Measure(space, points)
@@ -469,7 +466,7 @@ def _number_and_points(problem: Problem, tokens: int | FloatArray) -> tuple[int,
 
 
 def check_degree(dimension: int, degree: int, beta: float) -> None:
-    """Refuse potentials whose maxima would take the memory of the machine."""
+    """Refuse potentials of too large degrees, whose maxima would need too much memory."""
     if dimension == 2 and degree > LARGEST_SPHERE_DEGREE:
         raise ValueError(
             f"beta = {beta:g} makes potentials of degree {degree} on the sphere, and maxima are "
@@ -478,9 +475,9 @@ def check_degree(dimension: int, degree: int, beta: float) -> None:
 
 
 def default_samples(dimension: int, degree: int) -> int:
-    """Samples by default: 10,000, on the sphere as many as half a minute allows.
+    """Default number of samples: 10,000, on the sphere as many as half a minute allows.
 
-    With many clusters fewer samples do: the spread of their number over its mean falls.
+    Fewer samples suffice for many clusters, whose number has a smaller relative spread.
 
     >>> default_samples(1, 3000), default_samples(2, 12), default_samples(2, 33)
     (10000, 10000, 2782)
@@ -491,14 +488,14 @@ def default_samples(dimension: int, degree: int) -> int:
 
 
 def linear_counts(problem: Problem, tokens: int, samples: int, seed: int) -> Iterator[IntArray]:
-    """Numbers of maxima of samples of the potential at the onset time, chunk by chunk."""
+    """Chunks of numbers of maxima of the sampled potential at the onset time."""
     space, variances = problem.manifold, potential_variances(problem, tokens)
-    # Only the shape counts; the size may be near the smallest numbers there are.
+    # Maxima do not depend on the scale, which may be near underflow.
     from meanfield.spaces.maxima import count_maxima, gaussian_fields
 
     variances = variances / variances.max()
     coefficients = len(space.resize(space.from_modes([]), len(variances) - 1))
-    # The chunks are part of the result: they depend on the problem and on nothing else.
+    # Results depend on the chunks, so these depend on the problem alone.
     chunk = min(_SAMPLES_AT_ONCE, max(1, _COEFFICIENTS_AT_ONCE // coefficients))
     rng = np.random.default_rng(seed)
     for start in range(0, samples, chunk):
@@ -506,22 +503,22 @@ def linear_counts(problem: Problem, tokens: int, samples: int, seed: int) -> Ite
         yield count_maxima(space, fields)
 
 
-# Clusters whose places a sentence tells.
+# Most clusters whose places a sentence lists.
 _MOST_LISTED = 4
 
 
 @dataclass(frozen=True, eq=False)
 class TokenPrediction:
-    """Where the clusters of given tokens will form, and how heavy they will be.
+    """Positions and masses of the clusters that given tokens will form.
 
     - points (n,) or (n, 3): the tokens.
     - potential: modal coefficients of the potential at the onset time, largest of size 1.
     - positions (m,) or (m, 3): its maxima to which tokens climb, highest first: angles in (-pi,
       pi], or unit vectors.
-    - masses (m,): share of the tokens in the basin of each.
+    - masses (m,): share of the tokens in the basin of each maximum.
     - labels (n,): index into `positions` for each token.
     - dominant_positions (k,): maxima of the dominant degree alone, on the circle; empty on the
-      sphere, and where that moment is 0.
+      sphere, and if its moment is 0.
     """
 
     points: FloatArray
@@ -532,10 +529,10 @@ class TokenPrediction:
     dominant_positions: FloatArray
 
     def summary(self) -> str:
-        """How many clusters, and where the heaviest will be: angles, or unit vectors."""
+        """Number of clusters, and positions of the heaviest: angles, or unit vectors."""
         count = len(self.positions)
         heaviest = self.positions[np.argsort(-self.masses, kind="stable")[:_MOST_LISTED]]
-        # Rounded before it is printed, without -0.
+        # Adding 0 turns -0 into 0.
         heaviest = np.round(heaviest, 3) + 0.0
         if heaviest.ndim == 1:
             places = "angle" + "s" * (count > 1) + " " + ", ".join(f"{x:g}" for x in heaviest)
@@ -555,7 +552,7 @@ class TokenPrediction:
 
 
 def predict_positions(problem: Problem, points: FloatArray) -> TokenPrediction:
-    """Where these tokens, at least two, will cluster under a problem with a degree that grows."""
+    """Prediction of the clusters of given tokens, at least two; some degree must grow."""
     from meanfield.spaces.maxima import basins, maxima
 
     space, n = problem.manifold, len(points)
@@ -563,7 +560,7 @@ def predict_positions(problem: Problem, points: FloatArray) -> TokenPrediction:
     positions = maxima(space, potential)
     labels = basins(space, potential, points)
     counts = np.bincount(labels, minlength=len(positions))
-    # A maximum that no token climbs to makes no cluster.
+    # Maxima without tokens form no cluster.
     peopled = counts > 0
     labels = (np.cumsum(peopled) - 1)[labels]
     return TokenPrediction(
@@ -593,7 +590,7 @@ def _potential(problem: Problem, points: FloatArray) -> ModalArray:
 
 
 def _dominant_positions(problem: Problem, points: FloatArray) -> FloatArray:
-    """(2 pi j - arg c_k) / k, maxima of Re[c_k e^{ik theta}]; its multiplier is positive."""
+    """Maxima (2 pi j - arg c_k) / k of Re[c_k e^{ik theta}]; the multiplier is positive."""
     k = dominant_degree(problem)
     if k is None or problem.zonal.dimension != 1:
         return np.zeros(0)

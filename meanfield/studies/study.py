@@ -1,8 +1,8 @@
-"""Studies of many runs: which are to be made, in which order, from which random numbers.
+"""Studies of many runs: their plan, order and random numbers.
 
 A study has runs of several numbers of tokens. Each run draws from a generator seeded by (seed,
-tokens, number of the run) alone. So results depend neither on the order or place of the runs, nor
-on other runs. A study that is resumed, or grows, equals the study that runs at once.
+tokens, number of the run) alone. So results do not depend on the order or place of the runs. A
+study that is resumed, or grows, equals the study that runs at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from meanfield.problem import Problem
 from meanfield.progress import followed, wants_bar
 from meanfield.studies.executors import finished
 
-# What was measured in them is held in memory.
+# All measured values are in memory.
 _MOST_RUNS = 1_000_000
 
 Table = TypeVar("Table")
@@ -40,19 +40,19 @@ Results = TypeVar("Results")
 class Runs:
     """Runs of one size, equally spaced."""
 
-    size: Any  # number of tokens, or what else the rows of a study differ in
-    numbers: range  # which of the runs of this size
+    size: Any  # number of tokens, or another label of a row
+    numbers: range  # numbers of the runs of this size
 
 
 @dataclass(frozen=True)
 class Execution:
-    """Where a call in Python runs a study, and the file that keeps it."""
+    """Where a call in Python runs a study, and its file."""
 
     output: str | os.PathLike[str] | None = None  # None keeps the study in memory
     resume: bool = False
     overwrite: bool = False
-    workers: int | None = None  # processes; None and 1 are this one
-    executor: Executor | None = None  # takes the place of workers
+    workers: int | None = None  # processes; None and 1 mean this one
+    executor: Executor | None = None  # replaces workers
     progress: bool | None = None  # bar; None shows one in notebooks
 
     def __post_init__(self) -> None:
@@ -67,15 +67,15 @@ class Execution:
 
 
 class Study(ABC, Generic[Table, Results]):
-    """Plan of many runs: a base of frozen dataclasses, plain data that any process can work on."""
+    """Plan of many runs: base of frozen dataclasses, plain data that processes can share."""
 
-    options: Any  # with the fields tokens (sizes, increasing) and seed, and others of each study
-    unit: ClassVar[str]  # what its runs are called
-    overhead: ClassVar[int]  # A run costs about as much as this many tokens beyond its own
+    options: Any  # fields tokens (sizes, increasing), seed and others
+    unit: ClassVar[str]  # plural name of its runs
+    overhead: ClassVar[int]  # cost of a run beyond its tokens, in tokens
 
     @property
     def sizes(self) -> Sequence[Any]:
-        """Labels of a table's rows: numbers of tokens by default."""
+        """Labels of the rows of a table: by default numbers of tokens."""
         return cast(Sequence[int], self.options.tokens)
 
     def name(self, size: Any) -> str:
@@ -84,37 +84,36 @@ class Study(ABC, Generic[Table, Results]):
 
     @abstractmethod
     def empty(self) -> Table:
-        """Table of results before anything is run."""
+        """Table before any run."""
 
     @abstractmethod
     def lacking(self, table: Table) -> npt.NDArray[np.bool_]:
-        """Which runs are not in a table, shape (n_sizes, runs)."""
+        """True for runs that are not in a table, shape (n_sizes, runs)."""
 
     @abstractmethod
     def run(self, runs: Runs) -> Table:
-        """Make some runs."""
+        """Results of some runs."""
 
     @abstractmethod
     def placed(self, table: Table, runs: Runs, part: Table) -> Table:
-        """Table with the results of some runs where they belong; may be filled in place."""
+        """Table with the results of some runs in their places; may be filled in place."""
 
     @abstractmethod
     def resumed(self, stored: Results) -> Table:
-        """Table of what is known, of no other sizes or times and no more runs."""
+        """Table with stored results, which have no other sizes or times and no more runs."""
 
     @abstractmethod
     def results(self, table: Table) -> Results:
         """Results of a table, finished or not."""
 
     def block_length(self, size: Any) -> int:
-        """How many runs of a size are one task."""
+        """Number of runs of a size in one task."""
         return 1
 
     def missing(self, table: Table) -> list[Runs]:
-        """Runs that are still to be made.
+        """Runs that a table lacks, by number of the run, then large sizes first.
 
-        By number of the run, large sizes first: what an interrupt leaves is balanced, and the
-        last ones to finish are short.
+        So interrupted studies have about equally many runs of each size, and the last are short.
         """
         parts = [
             Runs(size, numbers)
@@ -126,14 +125,14 @@ class Study(ABC, Generic[Table, Results]):
     def parts(
         self, missing: Sequence[Runs], executor: Executor | None, output: Any
     ) -> Iterator[tuple[Runs, Table]]:
-        """Results of runs as they come, for the file `output` (an `OutputFile`)."""
+        """Results of runs as they finish, for the file `output` (an `OutputFile`)."""
         return finished(self.run, missing, executor)
 
     def check_resumes(self, stored: Results, path: Path, label: str) -> None:
         """Refuse a stored study that this one does not continue; errors begin with `label`."""
 
     def completed(self, executor: Executor | None = None, progress: bool | None = None) -> Results:
-        """Results of all runs, made here or by an executor; progress is a bar of the work done."""
+        """Results of all runs, made here or by an executor, with a bar of the finished work."""
         table = self.empty()
         missing = self.missing(table)
         done = finished(self.run, missing, executor)
@@ -145,12 +144,11 @@ class Study(ABC, Generic[Table, Results]):
         return self.results(table)
 
     def share(self, missing: Sequence[Runs]) -> Callable[[Runs], float]:
-        """Share of some runs in the work of the missing ones, in hundredths."""
+        """Function of runs: their share of the work of the missing ones, in hundredths."""
         work = sum(map(self.work, missing)) / 100.0
         return lambda runs: self.work(runs) / work
 
     def index(self, runs: Runs) -> tuple[int, slice]:
-        """Index of runs in a table."""
         row = self.sizes.index(runs.size)
         return row, slice(runs.numbers.start, runs.numbers.stop, runs.numbers.step)
 
@@ -165,9 +163,10 @@ class Study(ABC, Generic[Table, Results]):
 
 
 class ArrayStudy(Study[FloatArray, Results]):
-    """Study of runs that measure some numbers each: tables (n_sizes, runs, *shape, n_measured)."""
+    """Study of runs that measure arrays: tables have (n_sizes, runs, *shape, n_measured)."""
 
-    measured: ClassVar[tuple[str, ...]]  # arrays of its results, NaN in the first where not yet run
+    # Names of the arrays of its results; missing runs are NaN in the first.
+    measured: ClassVar[tuple[str, ...]]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -175,21 +174,18 @@ class ArrayStudy(Study[FloatArray, Results]):
         return ()
 
     def empty(self) -> FloatArray:
-        """NaN."""
         sizes = (len(self.sizes), self.options.runs, *self.shape, len(self.measured))
         return np.full(sizes, np.nan)
 
     def lacking(self, table: FloatArray) -> npt.NDArray[np.bool_]:
-        """NaN anywhere in the first array."""
+        """True where the first array has a NaN."""
         return np.asarray(np.isnan(table[..., 0]).any(axis=tuple(range(2, table.ndim - 1))))
 
     def placed(self, table: FloatArray, runs: Runs, part: FloatArray) -> FloatArray:
-        """The table itself, filled."""
         table[self.index(runs)] = part
         return table
 
     def resumed(self, stored: Any) -> FloatArray:
-        """Table with the arrays of a stored study of the same shape."""
         table = self.empty()
         values = np.stack([getattr(stored, name) for name in self.measured], axis=-1)
         for size, row in zip(stored.tokens.tolist(), values, strict=True):
@@ -199,28 +195,28 @@ class ArrayStudy(Study[FloatArray, Results]):
 
 @dataclass(frozen=True)
 class Request(Generic[Results]):
-    """A study that is asked for, and what a file must agree with to go on."""
+    """A requested study, and the data that its file must share to be resumed."""
 
-    kind: str  # of its file, see `names.RESULT_KINDS`
+    kind: str  # kind of its file, see `names.RESULT_KINDS`
     plan: Callable[[], Study[Any, Results]]
-    options: Any  # sizes, `runs`, and what else a run file says; `facts()` without a problem
-    label: str  # errors begin with it: the run file, or the function
-    # A call has these, from which its run file is made.
+    options: Any  # sizes, `runs` and other keys of its section; `facts()` without a problem
+    label: str  # beginning of errors: the run file, or the function
+    # Calls have these, which make their run file.
     problem: Problem | None = None
     settings: Options = Options()
     time: Mapping[str, Any] = field(default_factory=dict)
-    # A command has these: the run file, or what stands for it.
+    # Commands have these: the run file, or a replacement.
     text: str = ""
     title: str = ""
-    tables: dict[str, Any] | None = None  # its document; None without a problem
-    idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # keys that cannot act
-    # Runs that a stored study lacks, where a plan takes long: it is then made when it is needed.
+    tables: dict[str, Any] | None = None  # the parsed run file; None without a problem
+    idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # keys without effect
+    # Number of runs that a stored study lacks, if the plan takes long and should come later.
     left: Callable[[Any], int] | None = None
-    kernels: bool = True  # whether its runs call compiled kernels
-    part: Any = None  # a `parts.Part` of a job array, whose task makes it
+    kernels: bool = True  # True if its runs call compiled kernels
+    part: Any = None  # the `parts.Part` of a task of a job array
 
     def compile(self) -> None:
-        """Compile what the runs need, before many processes would at once."""
+        """Compile the kernels of the runs, before many processes do so at once."""
         if self.kernels:
             VIEWS["Request.compile"](self.problem)
 
@@ -231,14 +227,14 @@ class Request(Generic[Results]):
 
 
 def as_problem(problem: Problem | Callable[[], Problem]) -> Problem:
-    """The problem itself, or the one that the function makes."""
+    """The problem itself, or the one that the function returns."""
     if isinstance(problem, Problem):
         return problem
     return cast(Problem, check_returned("problem()", problem(), Problem))
 
 
 def initial_density(problem: Problem) -> Density:
-    """The initial law, from which tokens are drawn."""
+    """Initial density of a problem, from which tokens are drawn; refuse other laws."""
     law = problem.initial_measure()
     if problem.frequencies is not None or isinstance(law, LabelledDensity):
         raise ValueError(
@@ -254,7 +250,7 @@ def initial_density(problem: Problem) -> Density:
 
 
 def rng_of(seed: int, *key: int) -> np.random.Generator:
-    """Random numbers of one run, which depend on these numbers and on nothing else.
+    """Random numbers of one run, which depend on these arguments alone.
 
     >>> rng_of(0, 100, 3).random() == rng_of(0, 100, 3).random() != rng_of(0, 100, 4).random()
     True
@@ -263,7 +259,7 @@ def rng_of(seed: int, *key: int) -> np.random.Generator:
 
 
 def check_runs(tokens: Sequence[int], name: str, count: int, least: int, seed: int) -> None:
-    """Check what options of all studies say; `name` is that of their `count` of runs."""
+    """Check the options that all studies have; `name` is the option of the `count` of runs."""
     if len(tokens) == 0 or min(tokens) < 2:
         raise ValueError(f"tokens must all be at least 2, got {list(tokens)}.")
     if max(tokens) > MOST_TOKENS:
@@ -277,9 +273,9 @@ def check_runs(tokens: Sequence[int], name: str, count: int, least: int, seed: i
 
 
 def check_only_runs_grow(options: Any, stored: Any, path: Path) -> None:
-    """Refuse the file of a study without a run file that has other facts, or more runs."""
+    """Refuse to resume a study without a run file if its file has other facts, or more runs."""
     before = json.loads(stored.attributes["config"])
-    # As JSON has them, with lists in place of tuples.
+    # Through JSON, which turns tuples into lists.
     for name, wanted in json.loads(json.dumps(options.facts())).items():
         if before.get(name) != wanted:
             raise OutputError(

@@ -1,12 +1,12 @@
-"""A sweep as a `Study`: its members, and how each becomes a run file.
+"""A sweep as a `Study`: its members, and the run of each.
 
-What comes back from a process or a cluster is how a member ended: runs leave files. The index of
-the folder is the file of the study.
+Runs write files; a process or a cluster returns only how a member ended. The index of the folder is
+the file of the study.
 
 An adaptive sweep runs only the members near a jump or a level of an observable. The product is cut
 into boxes of members. A box whose corners have run, and in which values differ, is halved along
-every parameter. So boundaries are found to one step of the product, and plains cost a few runs.
-What is chosen depends on values only, neither on order nor on the executor.
+every parameter. So boundaries are found to one step of the product, and flat regions cost a few
+runs. The choice depends on values only, not on the order of runs or the executor.
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ from meanfield.studies.parts import Part
 from meanfield.studies.study import Runs, Study
 from meanfield.studies.sweep_results import Member, Parameter, Sweep, last_value
 
-# How the status of a run begins that ends the same whenever it is made.
+# Beginning of the status of unresolved runs, which would end alike again.
 _UNRESOLVED = "under-resolved"
 
 
 @dataclass(frozen=True)
 class Task:
-    """A member that is to be run."""
+    """A member to run."""
 
     number: int  # its place in the product
-    file: str  # its run file
+    file: str  # file of its run
     overrides: tuple[str, ...]  # "section.key=value"
-    name: str  # the values of its parameters, for people
-    digest: str  # of the run file with the overrides: another one is refused
-    overwrite: bool = False  # replace a run file of an earlier sweep
+    name: str  # values of its parameters, for messages
+    digest: str  # digest of the run file with the overrides, which must not change
+    overwrite: bool = False  # replace the file of an earlier sweep
 
 
 @dataclass(frozen=True)
 class SweepPlan(Study[list[Member], Sweep]):
     """Plan of a sweep; its table is the list of members.
 
-    source, folder: the run file, and where the runs go.
+    source, folder: the run file, and the folder of the runs.
     """
 
     source: Path
@@ -72,8 +72,8 @@ class SweepPlan(Study[list[Member], Sweep]):
     # Called at every right-hand side; its exceptions end the sweep.
     watch: Callable[[], None] | None = None
     parameters: tuple[Parameter, ...] = ()
-    tasks: tuple[Task, ...] = ()  # in the order of the product; of a part its own
-    part: Part | None = None  # of a job array, whose task runs it
+    tasks: tuple[Task, ...] = ()  # in the order of the product; only those of the part
+    part: Part | None = None  # part of a job array
     unit: ClassVar[str] = "runs"
     overhead: ClassVar[int] = 0
 
@@ -84,39 +84,33 @@ class SweepPlan(Study[list[Member], Sweep]):
 
     @property
     def sizes(self) -> tuple[Task, ...]:
-        """Members."""
         return self.tasks
 
     @property
     def index_path(self) -> Path:
-        """Its file: the index of the folder, or that of a part."""
+        """File of the study: the index of the folder, or of a part."""
         if self.part is None:
             return self.folder / INDEX
         return self.folder / PARTS / self.part.file(".json")
 
     def name(self, size: Task) -> str:
-        """Beside a bar."""
         return size.name
 
     def empty(self) -> list[Member]:
-        """No member has ended."""
         every = members_of(self.parameters)
         return [Member(task.file, every[task.number]) for task in self.tasks]
 
     def lacking(self, table: list[Member]) -> npt.NDArray[np.bool_]:
-        """Not ended."""
         return np.array([[member.status is None] for member in table])
 
     def missing(self, table: list[Member]) -> list[Runs]:
-        """Members that have not ended, in the order of the product."""
         return [Runs(self.tasks[i], range(1)) for i in np.flatnonzero(self.lacking(table))]
 
     def work(self, runs: Runs) -> float:
-        """Every member counts the same: how long it takes is not known."""
         return 1.0
 
     def run(self, runs: Runs) -> list[Member]:
-        """Run a member into its file, or go on with it; how it ended."""
+        """Run a member into its file, or continue it; return how it ended."""
         task = runs.size
         path = self.folder / task.file
         if not self.index_path.exists():
@@ -143,7 +137,7 @@ class SweepPlan(Study[list[Member], Sweep]):
         return [Member(task.file, {}, ended, digest)]
 
     def _ended(self, task: Task, path: Path) -> str:
-        """Status of a member that was run to its end."""
+        """Run a member to its end, and return its status."""
         config = load_config(self.source, [*self.fixed, *task.overrides], path, code=self.code)
         if digest_of(config) != task.digest:
             raise ConfigError(f"{self.source}, or a file that it reads, was changed meanwhile.")
@@ -158,10 +152,10 @@ class SweepPlan(Study[list[Member], Sweep]):
     def parts(
         self, missing: Sequence[Runs], executor: Executor | None, output: OutputFile
     ) -> Iterator[tuple[Runs, list[Member]]]:
-        """How members ended, as they end.
+        """Members as they end.
 
-        In place of an earlier sweep they run one by one until one has a row beyond its start; the
-        runs of the earlier sweep are removed then.
+        To replace an earlier sweep, they run one by one until one has a row beyond its start. Then
+        the runs of the earlier sweep are removed.
         """
         waiting, ended = iter(missing), []
         while output.earlier and (runs := next(waiting, None)) is not None:
@@ -176,7 +170,7 @@ class SweepPlan(Study[list[Member], Sweep]):
                     output.earlier = False
                 elif before.size == 0:
                     path.unlink(missing_ok=True)
-            # Its file, if there is one, is that of the earlier sweep.
+            # Its file, if any, still belongs to the earlier sweep.
             member = replace(member, result_hash=None) if output.earlier else member
             ended.append((runs, [member]))
         if output.earlier:
@@ -189,7 +183,7 @@ class SweepPlan(Study[list[Member], Sweep]):
         yield from finished(self.run, waiting, executor)
 
     def _clear(self, new: Path) -> None:
-        """Remove the runs of an earlier sweep but for the one that a new run has replaced."""
+        """Remove the runs of an earlier sweep, except the file `new` of a new run."""
         files = {task.file for task in self.tasks}
         with suppress(FormatError):
             files.update(member.file for member in load_sweep(self.folder).members)
@@ -198,15 +192,14 @@ class SweepPlan(Study[list[Member], Sweep]):
                 path.unlink()
 
     def placed(self, table: list[Member], runs: Runs, part: list[Member]) -> list[Member]:
-        """The table itself, filled."""
         number = self.tasks.index(runs.size) if self.part else runs.size.number
         table[number] = replace(part[0], overrides=table[number].overrides)
         return table
 
     def resumed(self, stored: Sweep) -> list[Member]:
-        """Members that need no new run: completed, or not resolvable, with their files.
+        """Members that need no new run: finished or unresolved ones with their files.
 
-        Others may come out otherwise: a disk has room again, Python of the user's own was mended.
+        Other errors may not return: a disk has room again, or a user's function was corrected.
         """
         members = self.empty()
         for i, member in enumerate(stored.members):
@@ -217,7 +210,6 @@ class SweepPlan(Study[list[Member], Sweep]):
         return members
 
     def results(self, table: list[Member]) -> Sweep:
-        """Index of what has ended so far."""
         facts = {} if self.part is None else {"part": str(self.part)}
         return Sweep(self.folder, self.parameters, tuple(table), facts)
 
@@ -236,7 +228,7 @@ def digest_of(config: Config) -> str:
     return hashlib.sha256(config.text.encode()).hexdigest()
 
 
-# Intervals of each parameter at first: narrower islands may be missed.
+# First intervals of each parameter; narrower islands may be missed.
 _COARSE = 8
 _USUAL_JUMP = 0.5
 
@@ -245,16 +237,16 @@ Box = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class AdaptiveSweep(SweepPlan):
-    """Plan of a sweep of which only the members are run that decide where an observable jumps."""
+    """Plan of a sweep that runs only the members near jumps or a level of an observable."""
 
     observable: str = ""
-    jump: float = _USUAL_JUMP  # values in a box that differ by more are refined
-    level: float | None = None  # values count by the side on which they are
+    jump: float = _USUAL_JUMP  # a box is refined if its values differ by more
+    level: float | None = None  # values are 1 above it and 0 below
 
     def parts(
         self, missing: Sequence[Runs], executor: Executor | None, output: OutputFile
     ) -> Iterator[tuple[Runs, list[Member]]]:
-        """How members ended: those that were chosen, round after round; then those left out."""
+        """Chosen members as they end, round after round; then those that are left out."""
         left = {runs.size.number: runs for runs in missing}
         sweep = Sweep(self.folder, self.parameters, ())
         values, done = np.full(sweep.shape, np.nan), np.ones(sweep.shape, dtype=bool)
@@ -281,10 +273,9 @@ class AdaptiveSweep(SweepPlan):
 
 
 def adaptive_plan(plan: SweepPlan, first: Config, goal: str) -> SweepPlan:
-    """The same sweep, run where an observable jumps or crosses a level.
+    """Adaptive sweep of a plan, whose first member has the run file `first`.
 
-    first: the run file of its first member.
-    goal: "clusters", or "energy:0.01" with the jump, or "energy@0.5" with the level.
+    goal: "clusters", or "energy:0.01" with a jump, or "energy@0.5" with a level.
     """
     observable, sign, text = (*re.split("([:@])", goal, maxsplit=1), "", "")[:3]
     try:
@@ -311,11 +302,10 @@ def adaptive_plan(plan: SweepPlan, first: Config, goal: str) -> SweepPlan:
 def wanted(
     values: FloatArray, done: npt.NDArray[np.bool_], spread: Sequence[bool], jump: float
 ) -> IntArray:
-    """Numbers of the members to run next, none once all boundaries are found to one step.
+    """Numbers of the members to run next; none if all boundaries are found to one step.
 
-    values: shape of the product, NaN where an observable has none.
-    done: whether a member was run.
-    spread: whether each parameter has an order; each value of others is a sweep of its own.
+    values, done: of the shape of the product; values are NaN where the observable has none.
+    spread: True for ordered parameters; each value of others has a sweep of its own.
 
     >>> step = (np.arange(33) > 20) * 1.0
     >>> done, rounds = np.zeros(33, dtype=bool), 0

@@ -1,7 +1,7 @@
 """A sweep: runs of one run file over a product of values of some of its keys, in one folder.
 
-A `Sweep` is what the index of the folder says: the product, and for each member its file, how it
-ended and the hash of its results. Runs are read from their files when they are asked for.
+A `Sweep` is the index of the folder: the product, and for each member its file, its status and the
+hash of its results. Runs are read from their files on access.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from meanfield.status import LEFT_OUT, is_finished
 if TYPE_CHECKING:
     import xarray
 
-# Names of columns and dimensions that no parameter may take.
+# Reserved names of columns and dimensions.
 _TAKEN = ("time", "status", "clusters", "member")
 _NUMBER_OF_CLUSTERS = "clusters"
-# Usual observables of tables on a screen.
+# Usual observables that tables on a screen show.
 _SHOWN = (_NUMBER_OF_CLUSTERS, "energy", "order_parameter")
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A key of a run file, and the values that it takes.
+    """A key of a run file, and its values.
 
-    - key: "section.key", or a section as a whole.
+    - key: "section.key", or a whole section.
     - values (tuple): numbers, words, lists or tables, as TOML has them.
 
     >>> beta = Parameter("problem.beta", (1, 1.5, 2))
@@ -59,7 +59,7 @@ class Parameter:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The values as words."""
+        """The values in words."""
         return tuple(value_words(value) for value in self.values)
 
     @property
@@ -85,11 +85,11 @@ def value_words(value: Any) -> str:
 class Member:
     """One run of a sweep.
 
-    - file: name of its run file in the folder.
-    - overrides (dict of str to value): what each parameter is.
-    - status: "completed", "stopped: " and a rule, or why it ended early; None where it has not
-      ended.
-    - result_hash: that of its file, once it has ended and saved anything.
+    - file: name of its file in the folder.
+    - overrides (dict of str to value): the value of each parameter.
+    - status: "completed", "stopped: " and a rule, or the reason of an early end; None before the
+      end.
+    - result_hash: hash of the results in its file; None without a file.
     """
 
     file: str
@@ -99,12 +99,12 @@ class Member:
 
     @property
     def finished(self) -> bool:
-        """True if the run reached its end, its stop rule ended it, or it was left out."""
+        """True if the run reached its end or its stop rule, or was left out."""
         return is_finished(self.status) or self.status == LEFT_OUT
 
 
 class LazyRuns(Sequence[Run]):
-    """Runs of a sweep, in its order, each read from its file when it is asked for."""
+    """Runs of a sweep, in its order, read from their files on access."""
 
     def __init__(self, sweep: Sweep) -> None:
         self._sweep = sweep
@@ -149,7 +149,7 @@ class Sweep(ResultBase):
     attributes : dict
         status, title, config (the run file of the first run), created, ...
     runs : sequence of Run
-        Each is read from its file when it is asked for.
+        Read from their files on access.
 
     Examples
     --------
@@ -171,17 +171,17 @@ class Sweep(ResultBase):
 
     @property
     def status(self) -> str:
-        """'completed', 'running', or why it ended early; members say how they ended themselves."""
+        """Status of the sweep: 'completed', 'running', or the reason of an early end."""
         return self.facts.status
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many values each parameter takes."""
+        """Number of values of each parameter."""
         return tuple(len(parameter.values) for parameter in self.parameters)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Short names of the parameters: keys without section where these are different."""
+        """Short names of the parameters: keys without section if these differ."""
         short = [parameter.key.rpartition(".")[2] for parameter in self.parameters]
         met = Counter(short)
         return tuple(
@@ -191,13 +191,13 @@ class Sweep(ResultBase):
 
     @property
     def statuses(self) -> npt.NDArray[np.str_]:
-        """How each member ended, of the shape of the product; "not finished" where it has not."""
+        """Status of each member, or "not finished", in the shape of the product."""
         words = [member.status or "not finished" for member in self.members]
         return np.array(words).reshape(self.shape)
 
     @property
     def runs(self) -> LazyRuns:
-        """Runs in the order of the members, read when they are asked for."""
+        """Runs in the order of the members, read on access."""
         return LazyRuns(self)
 
     @checked
@@ -207,8 +207,8 @@ class Sweep(ResultBase):
         Raises
         ------
         ValueError
-            If a parameter is unknown, missing though it has several values, or never had this
-            value; or if the run has not ended.
+            If a parameter is unknown, is missing and has several values, or never had this value.
+            If the run has not ended.
         """
         place = []
         for name in values:
@@ -230,7 +230,7 @@ class Sweep(ResultBase):
         Raises
         ------
         ValueError
-            If it cannot be read, or holds other results than the index says.
+            If it cannot be read, or its results do not have the hash in the index.
         """
         run: Run = VIEWS["Sweep.run"](self.folder / member.file, states=states)
         if member.result_hash not in (None, run.attributes.get("result_hash")):
@@ -242,49 +242,49 @@ class Sweep(ResultBase):
 
     @cached_property
     def observed(self) -> tuple[Run | None, ...]:
-        """Runs without their states, None where one has not ended or left no file; kept."""
+        """Runs without states, None for members that have not ended or have no file; cached."""
         return tuple(map(self.observed_run, self.members))
 
     def observed_run(self, member: Member) -> Run | None:
-        """Run of a member without its states, None where it has not ended or left no file."""
+        """Run of a member without states, None if it has not ended or has no file."""
         written = member.result_hash is not None or (self.folder / member.file).exists()
         return self.read(member, "none") if member.status is not None and written else None
 
     @property
     def nearest(self) -> IntArray:
-        """Numbers of members, of the shape of the product; of one left out that of the nearest."""
+        """Numbers of members in the shape of the product; the nearest for one that is left out."""
         numbers = np.arange(len(self.members)).reshape(self.shape)
         out = np.array([member.status == LEFT_OUT for member in self.members]).reshape(self.shape)
         if not out.any():
             return numbers
         from scipy.ndimage import distance_transform_edt
 
-        # Words are far apart.
+        # Values in words are far apart.
         steps = [1.0 if parameter.is_numeric else 1e6 for parameter in self.parameters]
         place = distance_transform_edt(out, steps, return_distances=False, return_indices=True)
         return np.asarray(numbers[tuple(place)])
 
     def observables(self) -> tuple[str, ...]:
-        """Names of what is one number at each saved time, of any run; "clusters" is the count."""
+        """Names of observables with one number at each time, of any run; "clusters": the count."""
         return observable_names(self.observed)
 
     @checked
     def values(self, observable: str, *, time: float | None = None) -> FloatArray:
-        """Values of an observable at the last saved time of each run, of the shape of the product.
+        """Values of an observable at the last saved time of each run, in the shape of the product.
 
         Parameters
         ----------
         observable : str
-            Of one number at a time; "clusters" is the number of clusters, NaN where nothing has
-            separated, and "time" the last saved time itself.
+            A name of `observables()`, or "time" for the last saved time. "clusters" is the number
+            of clusters, NaN before any has separated.
         time : float, optional
             A saved time, in the unit of the runs, instead of the last.
 
         Returns
         -------
         ndarray, shape (n_1, n_2, ...)
-            NaN where a run has not ended, does not have the observable or ended before the time.
-            Members that an adaptive sweep left out have the value of the nearest one that has run.
+            NaN where a run has not ended, lacks the observable or ended before the time. Members
+            that an adaptive sweep left out have the value of the nearest other member.
 
         Raises
         ------
@@ -308,7 +308,7 @@ class Sweep(ResultBase):
         Parameters
         ----------
         observable : str, optional
-            This one alone instead of all.
+            Only this one; default: all.
         time : float, optional
             A saved time, in the unit of the runs, instead of the last.
 
@@ -336,17 +336,17 @@ class Sweep(ResultBase):
 
     @checked
     def to_xarray(self, *, lazy: bool = False) -> xarray.Dataset:
-        """Dataset over the parameters, and time where the runs share their saved times.
+        """Dataset over the parameters, and over time if the runs share their saved times.
 
         Saved times are shared if every run has the first saved times of the longest run, each in
-        its unit. After an early end values are NaN. Otherwise values are taken at each run's last
+        its unit. After an early end values are NaN. Otherwise values are those at each run's last
         saved time, the variable `last_time`; the attribute `values` says so. Needs xarray.
 
         Parameters
         ----------
         lazy : bool
-            Of Dask arrays: runs are read when their values are computed. The first one that is
-            finished says which saved times and observables there are. Needs dask.
+            Use Dask arrays, which read runs when values are computed. The first finished run
+            determines saved times and observables. Needs dask.
 
         Returns
         -------
@@ -355,7 +355,7 @@ class Sweep(ResultBase):
         Raises
         ------
         ValueError
-            If no run has finished. Where a lazy array is computed: if a run has other saved times.
+            If no run has finished. When a lazy array is computed: if a run has other saved times.
         """
         dataset: xarray.Dataset = VIEWS["Sweep.to_xarray"](self, lazy)
         return dataset
@@ -376,23 +376,19 @@ class Sweep(ResultBase):
         Parameters
         ----------
         kind : str, optional
-            Name of the observable; by default the number of clusters, or what else there is.
+            Name of the observable; by default the number of clusters, or another if it is missing.
         time : float, optional
             A saved time, in the unit of the runs, instead of the last of each run.
         ax : matplotlib.axes.Axes, optional
-            Empty axes to draw on, of at most two parameters.
-        title : str, optional
-            Instead of the sweep's own.
-        figsize : (float, float), optional
-            Width and height in inches.
-        dpi : float, optional
-            Dots an inch.
+            Empty axes to draw on, for at most two parameters.
+        title, figsize, dpi : str, (float, float), float, optional
+            Title, size in inches and dots per inch.
 
         Returns
         -------
         matplotlib.figure.Figure
-            One parameter: a curve. Two: curves, one a value, if the second has few values or words,
-            a map else. More: panels.
+            One parameter: a curve. Two: a map, or a curve for each value of the second if it has
+            few values or words. More: panels.
         """
         return VIEWS["Sweep.plot"](
             self, kind, time=time, ax=ax, title=title, figsize=figsize, dpi=dpi
@@ -415,10 +411,8 @@ class Sweep(ResultBase):
 
     @property
     def summary(self) -> str:
-        """How many runs are completed, ended early, were left out, and are not finished.
+        """Numbers of runs that are completed, ended early, were left out, and are not finished.
 
-        Examples
-        --------
         >>> beta = Parameter("problem.beta", (1, 2))
         >>> Sweep(Path("x"), (beta,), (Member("1.h5", {}, "completed"), Member("2.h5", {}))).summary
         '2 runs, 1 completed, 1 not finished'
@@ -434,7 +428,7 @@ class Sweep(ResultBase):
 
 
 def observable_names(runs: Sequence[Run | None]) -> tuple[str, ...]:
-    """Names as in `Sweep.observables`, of some runs."""
+    """Names of `Sweep.observables` for some runs."""
     names: dict[str, None] = {}
     if any(run is not None and "clusters/count" in run.observables for run in runs):
         names[_NUMBER_OF_CLUSTERS] = None
@@ -446,7 +440,7 @@ def observable_names(runs: Sequence[Run | None]) -> tuple[str, ...]:
 
 
 def last_value(run: Run, observable: str, time: float | None = None) -> float:
-    """Value at a time, by default the last; NaN where a run has none."""
+    """Value at a time, by default the last; NaN if a run has none."""
     if len(run.scaled_time) == 0 or (time is not None and run.time[-1] < time * (1 - 1e-9)):
         return math.nan
     index = -1 if time is None else run.index_of(time)
@@ -454,7 +448,7 @@ def last_value(run: Run, observable: str, time: float | None = None) -> float:
 
 
 def series(run: Run, observable: str) -> FloatArray:
-    """An observable of a run at its saved times, of names as in `Sweep.values`; else NaN."""
+    """An observable of `Sweep.values` at the saved times of a run; NaN if it is missing."""
     if observable == "time":
         return run.time
     if observable == _NUMBER_OF_CLUSTERS and "clusters/count" in run.observables:

@@ -1,4 +1,4 @@
-"""`mf.sweep`: a run file, or a problem, over a product of values."""
+"""`mf.sweep`: runs of a run file, or a problem, over a product of values."""
 
 from __future__ import annotations
 
@@ -70,46 +70,46 @@ def sweep(
     Parameters
     ----------
     of : path or Problem
-        TOML file, as for `run`; or a problem, which a run file must be able to say, and which then
-        stands as `sweep.toml` in the folder.
+        TOML file, as for `run`; or a problem that a run file can describe, which becomes
+        `sweep.toml` in the folder.
     over : mapping
-        "section.key" -> values that it takes in turn: a sequence, or a text as after --over of
-        `meanfield sweep`, such as "1:20:39" or "0.01:100:9:log".
+        "section.key" -> its values: a sequence, or a text as after --over of `meanfield sweep`,
+        such as "1:20:39" or "0.01:100:9:log".
     folder : path
-        Where the runs go, and the index `sweep.json`.
+        Folder of the runs, and of the index `sweep.json`.
     problem, initial, representation, time : mapping, optional
-        Keys of these sections for all runs, in place of the file's. For a problem `time` has at
-        least "end". An `initial` with a name replaces the law as a whole.
+        Keys of these sections for all runs, instead of the file's. For a problem `time` needs at
+        least "end". An `initial` with a name replaces the whole law.
     observables : sequence of str, optional
-        In place of the file's.
+        Instead of the file's.
     workers : int, optional
-        Local processes; one, this process, by default. A script with more needs
+        Local processes; by default this process alone. A script with more needs
         `if __name__ == "__main__":`.
     executor : concurrent.futures.Executor, optional
-        Where to run; takes the place of `workers`. Its processes must see the folder and the run
-        file.
+        Where to run, instead of `workers`. Its processes need access to folder and run file.
     progress : bool, optional
         Show a bar of the runs; by default in notebooks.
     resume, overwrite : bool
-        Go on with what is missing of a sweep that is there, or replace it.
+        Complete the sweep in the folder, or replace it.
     allow_code : bool
         Whether the run file may name Python outside of its folder.
     adaptive : str, optional
-        Run only the members near which an observable jumps, "clusters" or "energy:0.01" with the
-        jump, or crosses a level, "order_parameter@0.3". Others are "left out". Boundaries are found
-        to one step of the product, islands narrower than an eighth of a parameter perhaps not.
+        Run only the members near a jump of an observable, "clusters" or with the jump
+        "energy:0.01", or near a level, "order_parameter@0.3". Others are "left out". Boundaries are
+        found to one step of the product; islands narrower than an eighth of a parameter may be
+        missed.
 
     Returns
     -------
     Sweep
-        Runs that fail, or end early, say so in their `status` and stop no others.
+        Runs that fail or end early have the reason as `status`; others continue.
 
     Raises
     ------
     TypeError
-        If no run file can say the problem.
+        If no run file can describe the problem.
     ValueError
-        If a key or value is wrong, two runs are the same, or the folder holds something else.
+        If a key or value is wrong, two runs are equal, or the folder has other content.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def sweep(
 
 @contextmanager
 def _run_file(path: Path, text: bytes | None, output: OutputFile) -> Iterator[None]:
-    """Put the run file of a problem into its folder; the earlier one returns with its sweep."""
+    """Put the run file of a problem into its folder; restore the earlier one with its sweep."""
     if text is None:
         yield
         return
@@ -182,14 +182,14 @@ def _run_file(path: Path, text: bytes | None, output: OutputFile) -> Iterator[No
 
 
 def _overrides(section: str, keys: Mapping[str, Any]) -> list[str]:
-    """Overrides that a section of a call says."""
+    """Overrides for a section of a call."""
     if section == "initial" and "name" in keys:
         return [f"initial={toml_value(keys)}"]
     return [f"{section}.{key}={toml_value(value)}" for key, value in keys.items()]
 
 
 def _parameters(over: Mapping[str, Any], fixed: Sequence[str]) -> tuple[Parameter, ...]:
-    """Parameters of a call: values may be a sequence, or a text."""
+    """Parameters of a call, whose values are sequences or texts."""
     texts = []
     for key, values in over.items():
         if isinstance(values, str):
@@ -207,10 +207,10 @@ def _parameters(over: Mapping[str, Any], fixed: Sequence[str]) -> tuple[Paramete
 
 @contextmanager
 def _source(of: Any, text: bytes | None, folder: Path) -> Iterator[Path]:
-    """The run file that a sweep is planned of.
+    """Run file of a sweep.
 
-    That of a problem stands elsewhere until the folder may be written: a sweep that is refused
-    would take the run file away from the one that is there, and may be running.
+    The run file of a problem is temporary until the folder may be written: a refused sweep must not
+    replace the run file of another, which may be running.
     """
     if text is None:
         yield Path(of)
@@ -241,9 +241,9 @@ def _text_of(problem: Problem) -> bytes:
 
 
 RUN_FILE = "sweep.toml"
-"""Run file of a sweep of a problem that was made in Python, in its folder."""
+"""Run file, in the folder, of a sweep of a problem from Python."""
 
-# Names are as wide as the largest number.
+# Least digits of file names, which are as wide as the largest number.
 _LEAST_DIGITS = 3
 
 
@@ -261,11 +261,9 @@ def planned(
 ) -> tuple[SweepPlan, Config]:
     """Plan of a sweep, and the run file of its first member; every member is checked.
 
-    source, folder: the run file, and where the runs are to go.
-    parameters, fixed: the product, and overrides of all members.
-    code, watch: as of a `SweepPlan`.
+    source, parameters, fixed, folder, code, watch: as in `SweepPlan`.
     look: called with the run file of each member.
-    part: whose members are checked and run; all by default.
+    part: only its members are checked and run; by default all.
     adaptive: the goal of an adaptive sweep.
     """
     tasks: list[Task] = []
@@ -275,7 +273,7 @@ def planned(
     own = (part or Part(0, 1)).members(len(every))
     short = Sweep(folder, tuple(parameters), ()).names
     with room(folder):
-        # The first one stands for all in the index.
+        # The index has the run file of the first member.
         for number in sorted({0, *own}):
             overrides = every[number]
             settings = tuple(f"{key}={toml_value(value)}" for key, value in overrides.items())
@@ -303,9 +301,9 @@ def planned(
 
 
 def collect_sweep(plan: SweepPlan, first: Config, *, overwrite: bool) -> tuple[Sweep, str]:
-    """Make the index of the parts in a folder; it, and the parts that are missing, else empty.
+    """Write the index of the parts in a folder; return it, and a message of missing parts.
 
-    Members that the parts lack stay as an index has them that is there, without overwrite.
+    Without `overwrite`, members that the parts lack stay as in an existing index.
     """
     every = members_of(plan.parameters)
     members = [
@@ -353,7 +351,7 @@ def member_file(number: int, total: int) -> str:
 def held(
     plan: SweepPlan, first: Config, *, resume: bool, overwrite: bool
 ) -> Iterator[tuple[OutputFile, Sweep | None]]:
-    """Hold the right to write the folder of a sweep."""
+    """Lock and check the folder of a sweep; yield its index file, and the sweep to resume."""
     folder, index = plan.folder, plan.index_path
     index.parent.mkdir(exist_ok=True)
     with writer_lock(index) as output:
@@ -386,7 +384,7 @@ def held(
 
 @contextmanager
 def room(folder: Path) -> Iterator[None]:
-    """Make a folder, and take it away again if the block fails and nothing is in it."""
+    """Make a folder for a sweep; remove it if the block fails and leaves it empty."""
     there = folder.exists()
     if there and not folder.is_dir():
         raise OutputError(f"{folder} is a file, expected a folder.")
@@ -413,7 +411,7 @@ def room(folder: Path) -> Iterator[None]:
 
 
 def _check_resumes(plan: SweepPlan, first: Config, stored: Sweep) -> None:
-    """Refuse to go on with another product, or another run file."""
+    """Refuse to resume another product, or another run file."""
     mine, theirs = plan.parameters, stored.parameters
     advice = f"{stored.folder}, which --resume continues. Use --overwrite, or another folder."
     if [parameter.key for parameter in mine] != [parameter.key for parameter in theirs]:

@@ -1,8 +1,8 @@
-"""Many runs of N tokens that are drawn from one law: what studies of fluctuations look at.
+"""Many runs of N tokens that are drawn from one law, for studies of fluctuations.
 
-Runs of few tokens are moved together, and feel each other by sums over pairs: without noise each
-with adaptive steps of its own, with it by Strang's splitting, exact noise and the midpoint rule.
-Runs of many are moved one by one, by the relevant moments.
+Runs of few tokens move together, with sums over pairs. Without noise each run has its own adaptive
+steps; with noise they take Strang's splitting, exact noise and the midpoint rule. Runs of many
+tokens move one by one, by the relevant moments.
 """
 
 from __future__ import annotations
@@ -36,10 +36,8 @@ from meanfield.studies.study import check_runs, initial_density, rng_of
 from meanfield.trajectory import trajectory
 
 TOLERANCE = 1e-6
-"""Of the steps: errors grow as fluctuations do, and stay this small beside them.
-
-Second moments of 24,000 runs err by less than a thousandth of their standard errors.
-"""
+"""Tolerance of steps. Their errors grow like fluctuations: second moments of 24,000 runs err by
+less than a thousandth of their standard errors."""
 
 # Tokens of the runs that move together: their stages stay in cache.
 _TOKENS_AT_ONCE = 2**15
@@ -49,15 +47,15 @@ _FEW_TOKENS = 128
 _RUNS_AT_ONCE = 10
 
 Velocity = Callable[[FloatArray], FloatArray]
-"""Velocities (R, n, d) of tokens of many runs, in R^d and tangent to the manifold."""
+"""Velocities (R, n, d) of tokens of many runs, tangent to the manifold."""
 
 
 @dataclass(frozen=True, eq=False)
 class TokenRuns:
-    """Everything about some runs but their random numbers."""
+    """Runs of one problem and number of tokens, without their random numbers."""
 
     problem: Problem
-    density: Density  # what tokens are drawn from
+    density: Density  # law of the tokens
     tokens: int  # N
     times: FloatArray  # (n_times,): scaled
     seed: int
@@ -66,26 +64,25 @@ class TokenRuns:
 
     @property
     def length(self) -> int:
-        """Runs of a block; of those moved together a full one is drawn whatever is wanted of it."""
+        """Number of runs of a block; blocks that move together always draw all of them."""
         return max(1, _TOKENS_AT_ONCE // self.tokens) if self.together else _RUNS_AT_ONCE
 
     @property
     def together(self) -> bool:
-        """True if runs are moved together."""
         return moves_together(self.problem, self.tokens)
 
     def blocks(self, runs: int) -> list[range]:
-        """Numbers of so many runs, a task each."""
+        """Numbers of the runs of each block, which is one task."""
         return [range(at, min(at + self.length, runs)) for at in range(0, runs, self.length)]
 
     def points(self, runs: range) -> Iterator[tuple[int, int, FloatArray]]:
-        """Tokens of the runs of a block: row in it, index of the time, points, in any order."""
+        """Tokens of a block: (row in the block, index of the time, points), in any order."""
         return self._together(runs) if self.together else self._one_by_one(runs)
 
     def _together(self, runs: range) -> Iterator[tuple[int, int, FloatArray]]:
         space = self.problem.manifold
         rng = rng_of(self.seed, self.tokens, runs.start // self.length)
-        # What others of the block would have drawn decides nothing, but must have been drawn.
+        # Noise is drawn for the whole block, so that it does not depend on the number of runs.
         moved = self.length if self.step is not None else len(runs)
         points = tokens_of(space, self.density, self.length * self.tokens, rng)
         start = space.vectors(points).reshape(self.length, self.tokens, -1)[:moved]
@@ -109,7 +106,7 @@ class TokenRuns:
     def _states(
         self, start: FloatArray, rng: np.random.Generator
     ) -> Iterator[tuple[Numbers, Numbers, FloatArray]]:
-        """Runs, the times that they have reached, and their tokens (m, n, d) there."""
+        """Numbers of runs, indices of the times that they reach, and their tokens (m, n, d)."""
         if self.step is not None:
             with one_blas_thread():
                 yield from self._noisy(pair_velocity(self.problem), start, rng)
@@ -121,7 +118,7 @@ class TokenRuns:
     def _noisy(
         self, velocity: Velocity, start: FloatArray, rng: np.random.Generator
     ) -> Iterator[tuple[Numbers, Numbers, FloatArray]]:
-        """Strang's splitting with equal steps between times: half a step of noise, drift, noise."""
+        """Strang's splitting with equal steps between times: half a noise, drift, half a noise."""
         assert self.step is not None
         space, diffusivity = self.problem.manifold, self.problem.flow.diffusivity
         dimension, numbers = space.dimension, np.arange(len(start))
@@ -147,7 +144,7 @@ class TokenRuns:
 
 
 def moves_together(problem: Problem, tokens: int) -> bool:
-    """True if runs of so few tokens move together, each with adaptive steps of its own."""
+    """True if runs of `tokens` tokens move together."""
     return tokens <= _FEW_TOKENS and not problem.terms
 
 
@@ -162,7 +159,7 @@ def token_runs(
     step: float | None,
     what: str,
 ) -> TokenRuns:
-    """Runs, after checks of what is asked for; `what` is to be found from them, for messages.
+    """Checked `TokenRuns`; messages name their purpose `what`.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA)
@@ -212,7 +209,7 @@ def moved_by_moments(
     step: float | None = None,
     seed: int = 0,
 ) -> Iterator[Measure]:
-    """Tokens, moved by the relevant moments, at each of some times.
+    """Tokens of one run, moved by the relevant moments, at each of some times.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
@@ -230,7 +227,7 @@ def moved_by_moments(
 
 
 def pair_velocity(problem: Problem) -> Velocity:
-    """Velocity of tokens of many runs in their own fields, summed over pairs: P_x A(x).
+    """Velocity P_x A(x) of tokens of many runs, each in its own field, summed over pairs.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA)

@@ -1,7 +1,7 @@
 """Many tasks on any executor: here, in threads, in processes, on a Dask cluster.
 
-Worker processes have one thread each and end with us. They are spawned, not forked: a fork would
-copy locks of threads that it does not copy.
+Worker processes end with this process. They are spawned, because a fork copies locks of threads
+without the threads.
 """
 
 from __future__ import annotations
@@ -29,23 +29,21 @@ from meanfield.files import STOPPING
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-# Enough for a thousand workers, and few enough for the memory of a scheduler.
+# Most tasks at an executor: enough for a thousand workers, and few for a scheduler's memory.
 _AHEAD = 2000
 
 
 def finished(
     function: Callable[[Task], Result], tasks: Iterable[Task], executor: Executor | None = None
 ) -> Iterator[tuple[Task, Result]]:
-    """Call a function for every task and yield each with its result as it finishes.
+    """Call a function for every task, and yield each task with its result as it finishes.
 
-    Whatever ends the iteration, an error of a task included, cancels what has not begun. Never
-    more than a few thousand tasks wait at the executor: the others are taken as it proceeds, so
-    there may be any number of them.
+    Any end of the iteration, also an error of a task, cancels tasks that have not begun. At most
+    2000 tasks wait at the executor, so `tasks` may be of any length.
 
-    function: for an executor with other processes, defined at the top of a module, as every
-    function in the tasks.
+    function: with other processes, it and all functions in tasks are at the top of a module.
     tasks: started in this order.
-    executor: where to call it; here, one after the other, by default.
+    executor: None calls in this process, one task after the other.
 
     >>> list(finished(abs, [-2, 3]))
     [(-2, 2), (3, 3)]
@@ -78,14 +76,14 @@ def finished(
 
 
 def _has_processes(executor: Executor) -> bool:
-    # Not imported here: Python refuses to load its pools once the main thread has ended.
+    # Looked up, not imported: Python refuses to load its pools once the main thread has ended.
     pools = sys.modules.get("concurrent.futures.process")
     kinds = (WorkerPool,) if pools is None else (WorkerPool, pools.ProcessPoolExecutor)
     return isinstance(executor, kinds)
 
 
 def _check_sendable(work: object) -> None:
-    """Refuse what does not pickle, before a process pool says so in its own words."""
+    """Refuse objects that do not pickle, with a clearer message than that of a process pool."""
     try:
         pickle.dumps(work)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -98,12 +96,10 @@ def _check_sendable(work: object) -> None:
 
 @contextmanager
 def worker_pool(workers: int, threads: int = 1) -> Iterator[WorkerPool | None]:
-    """Executor of several processes, or None for one: then the caller does the work itself.
+    """Executor of `workers` processes with `threads` threads each; None for one worker.
 
-    Whatever ends the block ends the processes: an error or an interrupt at once, without waiting
-    for what they are doing. They also leave when this process is killed.
-
-    workers: how many processes, at least 1; threads: threads of each process that is started.
+    With None the caller works itself. The end of the block ends the processes; an error or an
+    interrupt ends them at once, in the middle of tasks. They also end if this process is killed.
 
     >>> with worker_pool(1) as executor:
     ...     print(executor)
@@ -126,23 +122,23 @@ def worker_pool(workers: int, threads: int = 1) -> Iterator[WorkerPool | None]:
 
 
 class WorkerPool(ThreadPoolExecutor):
-    """A thread for each process: it sends a task by a pipe of their own and waits for the answer.
+    """A thread for each process sends it tasks through a pipe and waits for answers.
 
-    The processes share nothing, so whichever is killed, at any instant, holds up no other: its
-    pipe ends, and its thread says so.
+    The processes share nothing. So a killed process blocks no other: its pipe ends, and its thread
+    raises an error.
     """
 
     def __init__(self, workers: int):
         super().__init__(workers)
         self._processes: list[SpawnProcess] = []
-        # A thread always finds one: there are as many processes.
+        # Never empty for a thread: there are as many processes as threads.
         self._idle: SimpleQueue[Connection] = SimpleQueue()
 
     def start(self, threads: int) -> None:
         context = multiprocessing.get_context("spawn")
         with _unheard_signals():
-            # Starts the process that removes locks in the end; this unblocks signals, which the
-            # workers would hear.
+            # Starts the process that removes locks at the end. That unblocks signals, so it must
+            # not happen while workers start.
             context.Lock()
         with _unheard_signals():
             for _ in range(self._max_workers):
@@ -173,10 +169,10 @@ class WorkerPool(ThreadPoolExecutor):
         return value
 
     def kill(self) -> None:
-        """End all processes at once, and with them what waits for them."""
+        """End all processes at once, and the tasks that wait for them."""
         super().shutdown(wait=False, cancel_futures=True)
         for process in self._processes:
-            # Not terminated: they hear no signals.
+            # Workers ignore SIGTERM.
             process.kill()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -191,9 +187,10 @@ class WorkerPool(ThreadPoolExecutor):
 
 @contextmanager
 def _unheard_signals() -> Iterator[None]:
-    """Processes started inside the block never hear a request to stop, not even while they load.
+    """Block stop signals for processes that start in the block, also while they load.
 
-    We hear it when they are started: an exception on the way would leave one half made.
+    This process receives them after the block, since an exception in it would leave a process half
+    started.
     """
     main = threading.current_thread() is threading.main_thread()
     if not (main and hasattr(signal, "pthread_sigmask")):
@@ -201,7 +198,7 @@ def _unheard_signals() -> Iterator[None]:
         return
     numbers = [n for n in STOPPING if callable(signal.getsignal(n))]
     pending: list[int] = []
-    # Other threads may take the signal in spite of the mask, which is for the children.
+    # The mask is for the children; other threads of this process may still take the signal.
     usual = {n: signal.signal(n, lambda number, frame: pending.append(number)) for n in numbers}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     try:
@@ -230,8 +227,8 @@ def _work(pipe: Connection, threads: int) -> None:
 
 
 def _prepare(threads: int) -> None:
-    """Make a fresh process a worker."""
-    # A terminal, or a queue, sends to all processes; the first one sees to the others.
+    """Prepare a new process as a worker."""
+    # Terminals and queues signal all processes; the parent ends its workers.
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
     set_threads(threads)
@@ -239,7 +236,7 @@ def _prepare(threads: int) -> None:
 
 
 def _leave_with_parent() -> None:
-    """Wait for the end of the parent, which cannot say goodbye when it is killed."""
+    """Wait for the end of the parent, which may be killed, and end this process."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

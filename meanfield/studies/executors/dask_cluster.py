@@ -1,7 +1,7 @@
 """An existing Dask cluster as an executor: more than one machine for studies of many runs.
 
-The scheduler keeps what has not come back: a task whose worker is lost runs again on another one,
-and since every task carries its own seed, with the same result.
+If a worker is lost, the scheduler runs its tasks on another one. Every task contains its seed, so
+the result is the same.
 """
 
 from __future__ import annotations
@@ -31,13 +31,12 @@ _SECONDS_BETWEEN_LOOKS = 2.0
 
 @contextmanager
 def scheduler_pool(address: str, notice: Callable[[str], None] | None = None) -> Iterator[Executor]:
-    """Executor of the workers of an existing Dask cluster.
+    """Executor of the workers of an existing Dask cluster, with one thread for each task.
 
-    Tasks use one thread each. Whatever ends the block, tasks that have not begun are cancelled;
-    the cluster goes on.
+    The end of the block cancels tasks that have not begun; the cluster goes on.
 
-    address: of the scheduler, such as "tcp://192.168.0.2:8786"; notice: told when the cluster has
-    no workers, and when it has some again: tasks wait meanwhile.
+    address: of the scheduler, such as "tcp://192.168.0.2:8786". notice: called with a message when
+    the cluster has no workers, so that tasks wait, and when it has some again.
     """
     try:
         import distributed
@@ -62,17 +61,17 @@ def scheduler_pool(address: str, notice: Callable[[str], None] | None = None) ->
 
 
 class _Cluster(Executor):
-    """Executor that sends a function to the workers once, with all that it holds.
+    """Executor that sends a function to the workers once, with its data.
 
-    Dask's own `get_executor` looks at a task's state after it fetched the result, and fails if the
-    worker was lost in between.
+    Dask's own `get_executor` reads a task's state after its result, and fails if the worker was
+    lost in between.
     """
 
     def __init__(self, client: Any) -> None:
         import cloudpickle
 
         self._client = client
-        # Functions of the main script, too, go whole.
+        # cloudpickle also sends functions of the main script.
         self._dumps = cloudpickle.dumps
         self._sent: dict[int, tuple[Any, Any]] = {}
 
@@ -91,7 +90,7 @@ class _Cluster(Executor):
         return here
 
     def _send(self, function: Any) -> Any:
-        """Send a function as the result of a task: if its worker is lost, it is made anew."""
+        """Send a function as the result of a task, which runs again if its worker is lost."""
         if id(function) not in self._sent:
             with warnings.catch_warnings():
                 # Dask advises against large tasks; this one is sent once.
@@ -103,8 +102,8 @@ class _Cluster(Executor):
 
 
 async def _deliver(client: Any, there: Any, here: Future[Any]) -> None:
-    """Hand the result of a task over to the future that stands for it."""
-    # Nobody waits any more for what was cancelled here meanwhile.
+    """Copy the result of a task on the cluster into its local future."""
+    # The local future may have been cancelled meanwhile.
     with suppress(InvalidStateError):
         try:
             result = await client.gather(there, asynchronous=True)
@@ -117,13 +116,13 @@ async def _deliver(client: Any, there: Any, here: Future[Any]) -> None:
 
 
 def received(expected: str, data: bytes) -> Any:
-    """Object that a client has sent, on a worker."""
+    """On a worker: the object that a client has sent."""
     check_versions({"that came late": version()}, expected)
     return pickle.loads(data)
 
 
 def call(expected: str, function: Any, data: bytes) -> Any:
-    """Do a task, on a worker."""
+    """On a worker: the result of a task."""
     args, kwargs = received(expected, data)
     set_threads(1)
     return function(*args, **kwargs)
@@ -139,8 +138,7 @@ def version() -> str:
 def check_versions(versions: dict[str, Any], expected: str | None = None) -> None:
     """Refuse workers with another version of meanfield, or without.
 
-    found: version of each worker, or the error that it answered with; expected: the version of this
-    process by default.
+    versions: version or error of each worker. expected: by default the version of this process.
 
     >>> check_versions({"tcp://node:4000": "0.0.9"}, "0.1.0")
     Traceback (most recent call last):
@@ -166,13 +164,13 @@ def _connected(address: str) -> Iterator[Any]:
     import distributed
 
     try:
-        # A client waits for ever if something else answers there.
+        # A client would wait for ever if another kind of server answers.
         with ThreadPoolExecutor(1) as thread:
             kind = thread.submit(lambda: asyncio.run(_kind(address))).result()
     except TimeoutError:
         kind = "no answer"
     except Exception as error:
-        # Dask's decoders fail in many ways at the bytes of another server.
+        # Dask's decoders fail in many ways on the bytes of another server.
         kind = str(error) or type(error).__name__
     if kind != "Scheduler":
         raise ValueError(
@@ -180,7 +178,7 @@ def _connected(address: str) -> Iterator[Any]:
             "tcp://192.168.0.2:8786, which `dask scheduler` prints."
         )
     with warnings.catch_warnings():
-        # Versions of meanfield are what counts for results, and these are checked.
+        # Results depend on versions of meanfield only, which are checked.
         warnings.simplefilter("ignore")
         client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     with client:
@@ -201,13 +199,13 @@ async def _kind(address: str) -> str:
 
 
 def _watch(client: Any, notice: Callable[[str], None], ended: threading.Event) -> None:
-    """Tell when the workers are gone, and when there are some again."""
+    """Give notice when all workers are lost, and when there are some again."""
     waiting = False
     while not ended.is_set():
         try:
             workers = len(client.nthreads())
         except Exception:
-            # The scheduler is gone, or the client closing: whoever waits for results hears of it.
+            # The scheduler is gone, or the client closes: waiting for results raises an error.
             return
         if waiting != (workers == 0) and not ended.is_set():
             waiting = workers == 0
@@ -221,7 +219,7 @@ def _watch(client: Any, notice: Callable[[str], None], ended: threading.Event) -
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Keep Dask's log from standard error: what matters becomes an exception or a notice."""
+    """Keep Dask's log from standard error; exceptions and notices report what matters."""
     roots = ("distributed", "tornado")
     names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in roots]
     loggers = [logging.getLogger(name) for name in names]
