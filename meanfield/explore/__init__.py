@@ -1,5 +1,5 @@
-"""`meanfield explore`: a page of this machine with sliders, rates, a prediction and a live run.
+"""`meanfield explore`: a local page with sliders, growth rates, a prediction and a live run.
 
-`physics` makes results of a setting of the sliders, and frames of its run for the view. `server`
-answers the browser. The page itself is `page.html` and `explore.js`.
+`physics` computes results and frames for a setting of the sliders. `server` answers the browser.
+The page is `page.html` and `explore.js`.
 """

@@ -1,46 +1,46 @@
-// Sliders, and what the server answers to them line by line: rates, a law, the frames of a run.
+// Sliders, and the server's answer line by line: growth rates, a law, the frames of a run.
 
 import { createView, pointsOf } from "./view.js";
 
 const byId = (id) => document.getElementById(id);
-// What the server is asked with; those with a slider have it on a logarithmic scale.
+// Keys of a query; sliders are logarithmic.
 const NAMES = ["manifold", "beta", "carrier", "tokens", "normalization", "strength", "diffusivity", "length", "seed"];
 const SLIDERS = ["beta", "tokens", "diffusivity", "length"];
-// Milliseconds in which one more move of a slider may come.
+// Milliseconds without a change before a query is sent.
 const PAUSE = 60;
-// Milliseconds between two drawings of a run that goes on.
+// Milliseconds between two drawings of a live run.
 const BETWEEN = 120;
-// On a phone the run stands first, and settings are folded.
+// On a phone the settings are folded.
 const narrow = matchMedia("(max-width: 900px)");
 const fold = () => { byId("settings").open = !narrow.matches; };
 fold();
 narrow.addEventListener("change", fold);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
-/** What is shown; tests read it. */
+/** State of the page; tests read it. */
 const page = { view: null, waiting: [], asked: 0, frames: 0, done: false, ready: false, changed: 0, took: {} };
 window.explore = page;
 let request = null;
 let waiting = 0;
 
-/** Number of a place of a slider; the left end of diffusivity is none. */
+/** Number at the position of a slider; the left end of diffusivity is 0. */
 function numberAt(name) {
   const slider = byId(`${name}-slider`);
   const value = Number(slider.value);
   if (name === "diffusivity" && value < -3) return "0";
-  // The last step of a slider may pass the end of a range.
+  // The last step of a slider may exceed the range.
   const number = Math.min(10 ** value, Number(slider.dataset.most || Infinity));
   return String(name === "tokens" ? Math.round(number) : Number(number.toPrecision(3)));
 }
 
 function placeOf(name) {
   const slider = byId(`${name}-slider`), value = Number(byId(name).value);
-  // What is no number moves nothing.
+  // A text that is not a number does not move the slider.
   if (value >= 0) slider.value = value > 0 ? Math.log10(value) : slider.min;
   slider.setAttribute("aria-valuetext", byId(name).value);
 }
 
-/** Ask for what the sliders say, once they rest for a moment. */
+/** Send a query once the sliders have not moved for a moment. */
 function change() {
   page.changed = performance.now();
   page.took = {};
@@ -90,7 +90,7 @@ function show(message) {
     end: finish, failed: finish, refused }[message.kind] || (() => {}))(message);
 }
 
-/** What is told once; how far a run is stands beside it, and is not read aloud. */
+/** Show a status text, which screen readers announce; progress beside it is not announced. */
 function status(text, wrong = false) {
   byId("progress").textContent = "";
   byId("status").textContent = text;
@@ -111,12 +111,12 @@ function begin({ header, frame, frames, note }) {
   const kept = page.view && page.view.header.shape === header.shape ? page.view.state : null;
   if (page.view) page.view.destroy();
   page.waiting = [];
-  // Frames of the run before may have come in the meantime.
+  // Frames of the previous run may have arrived in the meantime.
   page.frames = 0;
   page.note = note ? `${note}. ` : "";
   page.total = frames;
   page.view = createView(byId("view"), header, null);
-  // The view stays as it was turned.
+  // Keep the rotation of the previous view.
   if (kept) {
     const { turn, tilt, shape } = kept;
     Object.assign(page.view.state, { turn, tilt });
@@ -126,7 +126,7 @@ function begin({ header, frame, frames, note }) {
   page.view.layout();
 }
 
-/** Frames that have come since the view was drawn: each drawing takes its time. */
+/** Collect frames and draw them together, as each drawing takes time. */
 function later(frame) {
   page.waiting.push(frame);
   if (page.waiting.length > 1) return;
@@ -162,14 +162,14 @@ function finish({ kind, text }) {
   if (page.view) flush();
   page.done = true;
   status(`${page.note || ""}${text}`, kind === "failed");
-  // What was too fast to be seen, once more.
+  // Play the run again, as live frames may be too fast.
   if (kind === "end" && !calm.matches && page.view.state.frame === page.view.frames.length - 1) {
     page.view.seek(0);
     page.view.play();
   }
 }
 
-/** Bars from a line of 0, in a picture of its own width. */
+/** Bar chart with a line at 0, at the width of its element. */
 function bars(svg, entries, name) {
   const width = svg.clientWidth || 300, height = svg.clientHeight || 132;
   const left = 40, low = height - 16;

@@ -1,18 +1,16 @@
-"""Results for one setting of the sliders: a problem, its rates, its law of clusters, its run.
+"""Results for one setting of the sliders: growth rates, the law of cluster counts, and a run.
 
-They form one stream of messages, from the cheapest to the longest, so that a page shows each at
-once:
+They form one stream of messages, the fastest first:
 
     rates     growth rates by degree, thresholds, times                       milliseconds
-    begin     the first frame, and what stands around all of them
-    frame     the state at the next saved time
-    law       how many clusters so many random tokens form, by linear theory  a fraction of a second
-    end       the run is over; failed: why it could not go on
-    law       the same law by short runs, where that takes some seconds at most
+    begin     header of the view, and the first frame
+    frame     state at the next saved time;  event: time and text of an event
+    law       law of the number of clusters by linear theory                  a fraction of a second
+    end       the run is over;  failed: why it could not continue
+    law       the same law by short runs, if they take some seconds at most
 
-A density starts with the moments of 100,000 random tokens. Time is scaled time. The message
-`begin` has the header of the view. Colours have one range from the beginning, symmetric about
-uniform.
+A density starts with the moments of 100,000 random tokens. Time is scaled time. Colours have a
+fixed range, symmetric about uniform on a logarithmic scale.
 """
 
 from __future__ import annotations
@@ -63,38 +61,39 @@ from meanfield.terms.attention import Attention, Head
 
 Message = dict[str, Any]
 Check = Callable[[], None]
-"""Called often; what it raises ends the stream."""
+"""Function that is called often; an exception from it ends the stream."""
 
 MANIFOLDS = {"circle": Circle, "sphere": Sphere}
 STRENGTHS = {"attract": 1.0, "repel": -1.0}
 
-# A token of Sinkhorn is weighed against each other, some tens of times a step.
+# Sinkhorn's weights of all pairs are balanced some tens of times a step.
 _MOST_BALANCED = 1000
-# A density starts as so many tokens would.
+# A density starts with the moments of this many tokens.
 _DENSITY_TOKENS = 100_000
+# Saved times, by dimension.
 _FRAMES = {1: 121, 2: 61}
 _TOLERANCE = 1e-6
 # Degree and tolerance of a density on the sphere; finer ones take too long.
 _SPHERE_DEGREE, _SPHERE_TOLERANCE = 48, 1e-4
-# Noise moves tokens in steps this short beside the fastest contraction, and the time between saves.
+# Step with noise times the fastest rate of contraction and diffusion; least steps between saves.
 _NOISE_STEP, _STEPS_A_SAVE = 0.1, 4
 _MOST_STEPS = 40_000
-# Relaxation times, by the largest of the first rates, where nothing grows.
+# Length of a run in relaxation times, by the largest of the first rates, if no degree grows.
 _RELAXATIONS = 10.0
 _FIRST_RATES = 4
 _LEAST_DEGREES, _MOST_DEGREES = 12, 60
 # Seconds of frames before the linear law, which takes as long.
 _FRAMES_ALONE = 0.2
-# Samples of the linear law: degrees cubed times samples that take a quarter of a second; where
-# these are few, its mean alone.
+# Largest number of samples of the linear law; below the least number, only its mean is computed;
+# degree cubed times samples that take a quarter of a second on the sphere.
 _SAMPLES, _FEWEST_SAMPLES, _SPHERE_WORK = 2000, 20, 1.5e6
-# Degrees of the potential up to which short runs take some seconds at most, by dimension.
+# Largest degree of the potential for which short runs take some seconds, by dimension.
 _CORRECTED_DEGREES = {1: 200, 2: 20}
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Where the sliders stand: words, and numbers with their smallest and largest value."""
+    """Positions of the sliders: words, and numbers with their smallest and largest value."""
 
     manifold: Literal["circle", "sphere"] = "circle"
     beta: Annotated[float, 0.01, 100.0] = 9.0  # inverse temperature
@@ -102,7 +101,7 @@ class Setting:
     normalization: Literal["softmax", "none", "sinkhorn"] = "softmax"
     strength: Literal["attract", "repel"] = "attract"  # "attract" (+1) or "repel" (-1)
     diffusivity: Annotated[float, 0.0, 10.0] = 0.0  # in scaled time
-    # "tokens", or "density" for the limit of very many.
+    # "tokens", or "density" for the mean-field limit.
     carrier: Literal["tokens", "density"] = "tokens"
     tokens: Annotated[int, 2, 5000] = 1000  # how many, if they are the carrier
     # End of the run in formation times, see `formation_time`.
@@ -111,12 +110,12 @@ class Setting:
 
     @property
     def count(self) -> int:
-        """Tokens whose moments the start has."""
+        """Number of tokens that determine the initial moments."""
         return self.tokens if self.carrier == "tokens" else _DENSITY_TOKENS
 
     @property
     def problem(self) -> Problem:
-        """Problem of the setting."""
+        """Problem with the initial law of the carrier."""
         attention = Attention(
             [Head()],
             self.normalization,
@@ -129,19 +128,19 @@ class Setting:
 
     @property
     def about_uniform(self) -> Problem:
-        """The same from uniform, of which rates and laws of counts are known."""
+        """The problem from the uniform law, for growth rates and laws of cluster counts."""
         return replace(self.problem, initial=uniform())
 
 
 _HINTS = get_type_hints(Setting, include_extras=True)
 _WORDS = {name: get_args(hint) for name, hint in _HINTS.items() if get_origin(hint) is Literal}
 RANGES = {name: get_args(hint)[1:] for name, hint in _HINTS.items() if name not in _WORDS}
-"""Smallest and largest of what is a number."""
+"""Smallest and largest value of each number."""
 CARRIERS = _WORDS["carrier"]
 
 
 def setting_of(query: Mapping[str, str]) -> Setting:
-    """Setting of what a page sends; what it leaves out is as usual.
+    """Setting from the query of a page; missing values have their defaults.
 
     >>> setting_of({"beta": "4", "manifold": "sphere"}).problem
     Problem(Sphere(), exponential(beta=4.0), SA, uniform())
@@ -185,11 +184,10 @@ def _number(name: str, text: str) -> float | int:
 
 
 def explored(setting: Setting, check: Check, runs: int | None = None) -> Iterator[Message]:
-    """Everything that a page shows of a setting, message by message.
+    """Messages of a setting for a page, see the header of this module.
 
-    check: called before each right-hand side and each chunk of a sample; what it raises ends it
-    all.
-    runs: short runs for the second law; by default as many as for `predict_clusters`.
+    check: called before each right-hand side and each chunk of a sample.
+    runs: number of short runs for the second law; by default that of `predict_clusters`.
 
     >>> few = Setting(beta=2.0, tokens=20, length=0.1)
     >>> stream = explored(few, check=lambda: None, runs=2)
@@ -229,7 +227,7 @@ def explored(setting: Setting, check: Check, runs: int | None = None) -> Iterato
 def _frames(
     evolution: Evolution, view: LiveView, stream: Iterator[Any], began: float
 ) -> Iterator[Message]:
-    """Frames after the first, and how it ended."""
+    """Frames after the first, events, and the end of the run."""
     time = 0.0
     try:
         for snapshot in stream:
@@ -249,14 +247,14 @@ def _frames(
 
 
 def _first_part(text: str) -> str:
-    """Event and time, without advice on settings that this page lacks."""
+    """Event and time of an error, without advice on settings that are not on the page."""
     what, _, rest = text.partition(";")
     when = rest[rest.rfind("(stopped at") :] if "(stopped at" in rest else ""
     return f"{what} {when}".strip().rstrip(".")
 
 
 def rates_of(setting: Setting) -> Message:
-    """Growth rates of the uniform state by degree, and what follows from them.
+    """Growth rates of the uniform state by degree, critical diffusivity, and times.
 
     >>> found = rates_of(Setting(beta=7.0))
     >>> found["dominant"], len(found["rates"])
@@ -292,10 +290,7 @@ def _finite(value: float) -> float | None:
 
 
 def evolution_of(setting: Setting) -> tuple[Evolution, str]:
-    """Run of a setting, and a note where it is not what was asked for.
-
-    Saves are equally spaced up to the formation time, and from there on a logarithmic scale.
-    """
+    """Run of a setting, and a note if it ends earlier than requested."""
     problem = setting.problem
     dimension = problem.manifold.dimension
     end, note = _end(setting), ""
@@ -331,7 +326,9 @@ def _end(setting: Setting) -> float:
 
 
 def _times(end: float, length: float, count: int) -> FloatArray:
-    """Saved times from 0: half of them linear up to the end of formation, the others log.
+    """Saved times from 0, equally spaced if length <= 2.
+
+    Else half of them are equally spaced up to the formation time, and the others logarithmically.
 
     >>> _times(4.0, 4.0, 5).round(6).tolist(), _times(2.0, 1.0, 3).tolist()
     ([0.0, 0.5, 1.0, 2.0, 4.0], [0.0, 1.0, 2.0])
@@ -345,7 +342,7 @@ def _times(end: float, length: float, count: int) -> FloatArray:
 
 
 def linear_law(setting: Setting, check: Check) -> Message:
-    """Law of the number of clusters by linear theory, from as many samples as are quick."""
+    """Law of the number of clusters by linear theory, with samples for a fraction of a second."""
     problem = setting.about_uniform
     if (reason := _no_law(setting)) is not None:
         return _without_law(reason)
@@ -363,7 +360,7 @@ def linear_law(setting: Setting, check: Check) -> Message:
 
 
 def corrected_law(setting: Setting, check: Check, runs: int | None = None) -> Message | None:
-    """The same law by short runs; None where they would take long, or say nothing new."""
+    """Law of the number of clusters by short runs; None if they take long or do not apply."""
     problem = setting.about_uniform
     if setting.diffusivity or _no_law(setting) is not None or dominant_degree(problem) is None:
         return None
@@ -379,14 +376,14 @@ def corrected_law(setting: Setting, check: Check, runs: int | None = None) -> Me
 
 
 def _no_law(setting: Setting) -> str | None:
-    """Reason why there is no law of counts, or None."""
+    """Reason why there is no law of cluster counts, or None."""
     if setting.normalization == "sinkhorn":
         return "No law of cluster counts is known for doubly stochastic weights."
     return None
 
 
 def _without_law(text: str) -> Message:
-    """Text of linear theory in place of a law."""
+    """Message with a text in place of a law."""
     return {"kind": "law", "name": "linear", "text": text, "law": []}
 
 
@@ -413,28 +410,28 @@ def _law(name: str, law: CountLaw, source: str, note: str) -> Message:
     return {"kind": "law", "name": name, "text": f"{text}; {note}" if note else text, "law": counts}
 
 
-# Densities that have a colour of their own.
+# Range of densities in the colour scale.
 COLOURS = (0.1, 10.0)
 _ROWS, _CELLS, _FEWEST_CELLS, _TOKENS_A_CELL = 64, 720, 120, 10
-# A view's name of a curve, and the observable that it is.
+# Curve in the view -> observable.
 _CURVES = {"energy": "energy", "order parameter": "order_parameter", "clusters": "clusters/count"}
 
 
 @dataclass(frozen=True, eq=False)
 class LiveView:
-    """Common data of the frames of a run."""
+    """Live view of a run: header and frames."""
 
-    evolution: Evolution  # what is seen
-    cells: int  # of a ring; of a globe its rows of latitude
+    evolution: Evolution
+    cells: int  # cells of a ring, or rows of latitude of a globe
 
     @property
     def shape(self) -> str:
-        """How the view shows it."""
+        """Shape in the view: `RING` or `GLOBE`."""
         return RING if self.evolution.problem.manifold.dimension == 1 else GLOBE
 
     @property
     def header(self) -> dict[str, Any]:
-        """Header of the view, before the first frame."""
+        """Header of the view."""
         facts = facts_of(self.evolution.problem)
         none, no_times = np.zeros((0, 0)), np.zeros(0)
         picture = ViewPicture(
@@ -455,7 +452,7 @@ class LiveView:
         return header_of(picture, {}) | look(facts) | state
 
     def frame(self, snapshot: Snapshot) -> dict[str, Any]:
-        """One frame more: time, values, points, masses of atoms, curves."""
+        """Frame of a snapshot: time, values, points, masses of atoms, curves."""
         points, masses = _points(snapshot)
         values = quantised(self._values(snapshot), COLOURS)
         return {
@@ -467,7 +464,7 @@ class LiveView:
         }
 
     def _values(self, snapshot: Snapshot) -> FloatArray:
-        """Densities, row by row."""
+        """Densities in cells, row by row."""
         if self.shape == GLOBE:
             return values_on(snapshot.measure, PlateCarree(), 2 * self.cells)
         return np.maximum(cell_means(snapshot.measure, self.cells), 0.0)
@@ -484,7 +481,7 @@ class LiveView:
 
 
 def live_view(evolution: Evolution, first: Snapshot) -> LiveView:
-    """View of a run, whose cells hold some tokens each."""
+    """View of a run, with about ten tokens in a cell of the ring."""
     if evolution.problem.manifold.dimension == 2:
         return LiveView(evolution, _ROWS)
     if isinstance(first.measure, Density):
@@ -494,7 +491,7 @@ def live_view(evolution: Evolution, first: Snapshot) -> LiveView:
 
 
 def _points(snapshot: Snapshot) -> tuple[FloatArray, FloatArray | None]:
-    """Tokens or atoms that are drawn, and masses of these."""
+    """Tokens or atoms to draw, and masses of atoms."""
     measure = snapshot.measure
     on_sphere = measure.manifold.dimension == 2
     if isinstance(measure, Density) or measure.cell_order:

@@ -1,9 +1,9 @@
-"""The server of `meanfield explore`: a page for this machine alone, and runs as it asks for them.
+"""The server of `meanfield explore`: a page for this machine only, and its runs.
 
-It listens on the loopback address. It answers requests with the random word in its address and
-with that host name. It serves its own files only. A run is answered line by line, a message of JSON
-each (`physics.explored`). There is one computation at a time: a new request ends the previous one,
-and a closed page ends its own.
+It listens on the loopback address. It answers only requests with the random word in the address and
+with a local host name. It serves its own files only. A run is answered line by line, one JSON
+message each (`physics.explored`). There is one computation at a time: a new request ends the
+previous one, and a closed page ends its own.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from meanfield.explore.physics import CARRIERS, MANIFOLDS, Setting, explored, se
 from meanfield.figures.view import module_text
 
 HOST = "127.0.0.1"
-# Parts of these import each other in circles: two threads that load one at once, as the first page
-# and what warms up do, see half of it.
+# Parts of these import each other in circles. If two threads load one at once, as the first page
+# and `warm_up` do, one of them may get a half-loaded module.
 _LOADED_FIRST = ("numba", "scipy.integrate", "scipy.linalg", "scipy.sparse")
-# Words of a secret that nobody guesses.
+# Random bytes of the secret.
 _SECRET_BYTES = 24
-# Seconds between two looks at whether the page is still there, or it is this one's turn.
+# Seconds between two checks whether the client is connected, or it is this computation's turn.
 _LOOK = 0.1
-# Seconds that what is under way may take to end with the server.
+# Seconds that a computation may take to end with the server.
 _PATIENCE = 3.0
-# No page asks for more.
+# Limits of a query; the page needs less.
 _LONGEST_QUERY, _MOST_KEYS = 2000, 20
 _FOLDER = files(__package__)
 PAGES = {"": _FOLDER.joinpath("page.html"), "explore.js": _FOLDER.joinpath("explore.js")}
-"""Files of the page by their place below its address."""
+"""Files of the page by their path below its address."""
 _HTML, _SCRIPT = "text/html; charset=utf-8", "text/javascript; charset=utf-8"
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -63,7 +63,7 @@ _HEADERS = {
 
 
 class Superseded(Exception):
-    """Nobody waits for this any more."""
+    """A computation whose result is no longer needed."""
 
 
 @dataclass
@@ -83,18 +83,18 @@ class Turns:
     _counting: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self) -> int:
-        """Number of a computation that ends all others."""
+        """Number of a new computation, which ends all others."""
         with self._counting:
             self.newest += 1
             return self.newest
 
     def is_over(self, number: int) -> bool:
-        """True if a computation has to end."""
+        """True if a computation must end."""
         return self.closed or number != self.newest
 
     @contextmanager
     def turn(self, check: Callable[[], None]) -> Iterator[None]:
-        """Block in which nothing else computes; `check` raises where waiting makes no sense."""
+        """Context without other computations; `check` may raise while it waits for its turn."""
         while not self.lock.acquire(timeout=_LOOK):
             check()
         try:
@@ -103,28 +103,25 @@ class Turns:
             self.lock.release()
 
     def close(self) -> None:
-        """End what is under way, and wait a little until it has."""
+        """End the current computation, and wait for it for some seconds."""
         self.closed = True
         if self.lock.acquire(timeout=_PATIENCE):
             self.lock.release()
 
 
 class ExploreServer(ThreadingHTTPServer):
-    """Server of one page; see the head of this module.
-
-    secret: word of the address; address: where the page is.
-    """
+    """Server of one page; see the header of this module."""
 
     daemon_threads = True
-    # Connections that wait for an answer; the system takes less where its own limit is lower.
+    # Most waiting connections; the system may have a lower limit.
     request_queue_size = 1024
-    # A port is free at once after the last page of an earlier server, and still has one server:
-    # elsewhere the option would let two share it.
+    # On POSIX this makes the port of an earlier server free at once. Elsewhere the option would let
+    # two servers share a port.
     allow_reuse_address = os.name == "posix"
 
     def __init__(self, port: int = 0) -> None:
         for name in _LOADED_FIRST:
-            # What is not installed is not used.
+            # A package that is not installed is not used.
             with suppress(ImportError):
                 import_module(name)
         try:
@@ -141,16 +138,16 @@ class ExploreServer(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where the page is, with the secret."""
+        """Address of the page, with the secret."""
         return f"http://{HOST}:{self.server_address[1]}/{self.secret}/"
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Names by which a browser may call it: another one would be a page that rebinds a name."""
+        """Host names that a browser may use; another name may be a DNS rebinding attack."""
         return tuple(f"{name}:{self.server_address[1]}" for name in (HOST, "localhost"))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that went away is no error of ours."""
+        """Ignore errors of connections that a browser has closed."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -162,7 +159,6 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60
 
     def do_GET(self) -> None:
-        """Answer."""
         parts = urlsplit(self.path)
         host = self.headers.get("Host", "")
         first, slash, name = parts.path.removeprefix("/").partition("/")
@@ -170,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
         if host not in self.server.hosts or not authorised:
             self._say(HTTPStatus.FORBIDDEN, "The address of this page has a secret word.")
         elif not slash:
-            # What a page asks for is named beside its address.
+            # Paths in the page are relative to the address with a slash.
             self._begin(HTTPStatus.PERMANENT_REDIRECT, _HTML, {"Location": f"/{first}/"})
         elif name == "run":
             self._run(parts.query)
@@ -198,19 +194,19 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def _run(self, query: str) -> None:
-        """Answer with a run, line by line."""
+        """Answer with the messages of a run, line by line."""
         turns = self.server.turns
         number = turns.take()
         check = _watching(lambda: turns.is_over(number), self.connection)
         self._begin(HTTPStatus.OK, "application/x-ndjson", {})
-        # Warnings of NumPy are told by thread; what overflows becomes an error of ours or a null.
+        # NumPy's warnings are set for each thread; overflow becomes an error of ours or a null.
         with suppress(Superseded, OSError), np.errstate(all="ignore"):
             try:
                 if len(query) > _LONGEST_QUERY:
                     raise ValueError("the address is too long.")
                 pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_KEYS)
                 messages = explored(setting_of(dict(pairs)), check)
-                # Rates take no turn.
+                # Rates do not wait for their turn.
                 self._line(next(messages))
                 with turns.turn(check):
                     try:
@@ -226,7 +222,7 @@ class _Handler(BaseHTTPRequestHandler):
             except (Superseded, OSError):
                 raise
             except Exception as error:
-                # A mistake of ours, or no memory: the page says so, and the next change may do.
+                # A bug, or no memory: the page shows it, and the next setting may work.
                 text = one_line(f"{type(error).__name__}: {error}")
                 self._line({"kind": "failed", "text": text})
 
@@ -236,7 +232,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _watching(is_over: Callable[[], bool], connection: socket.socket) -> Callable[[], None]:
-    """Function that raises `Superseded` once something is over, or the client has left."""
+    """Function that raises `Superseded` once `is_over()` is true or the client has left."""
     last = -math.inf
 
     def check() -> None:
@@ -255,10 +251,10 @@ def _watching(is_over: Callable[[], bool], connection: socket.socket) -> Callabl
 
 
 def warm_up(turns: Turns, report: Callable[[str], None]) -> None:
-    """Compile, or load, all kernels of the page's settings, in the order of use.
+    """Compile or load all kernels for the page's settings, in the order of use.
 
-    turns: the server's; at its end this function ends. It takes no turn: a page would wait.
-    report: gets a line at the end.
+    It ends when turns are closed. It takes no turn, as a page would wait. report gets a line at the
+    end.
     """
 
     def check() -> None:
@@ -276,7 +272,7 @@ def warm_up(turns: Turns, report: Callable[[str], None]) -> None:
 
 
 def _first_settings() -> Iterator[Setting]:
-    """Small runs that call what others do, too."""
+    """Small runs that use all kernels of other settings."""
     for manifold in MANIFOLDS:
         for tokens in (1000, 20):
             yield Setting(manifold, beta=4.0, tokens=tokens, length=0.1)  # type: ignore[arg-type]

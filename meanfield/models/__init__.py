@@ -1,7 +1,8 @@
-"""Trained models beside the theory: read, replayed layer by layer, compared with equations.
+"""Trained models, computed layer by layer and compared with the theory.
 
-`safetensors` reads weights, also from GGUF files, and `byte_pairs` texts. `encoder` takes the steps
-of encoders, and `encoder_files` loads them; `decoder` does both for decoders.
-`heads` measures a model, `replay` does so for given texts, and `token_limit` is of encoders.
-`diagnosis` sets a model beside an untrained copy, and `monitor` measures arrays of any model.
+`safetensors` reads weights, also from GGUF files; `byte_pairs` cuts texts into tokens. `encoder`
+has the layers of encoders, `encoder_files` loads them, and `decoder` does both for decoders.
+`heads` measures heads and compares a model with simpler ones, `replay` does this for texts.
+`token_limit` measures the mean-field limit of encoders. `diagnosis` compares a model with an
+untrained copy. `monitor` measures hidden states of any model.
 """

@@ -1,12 +1,12 @@
-"""Tokens of text: byte pairs of decoders, and pieces of words of encoders.
+"""Tokenizers: byte pairs of decoders, and word pieces of encoders.
 
-Byte pairs are the tokens of decoders like GPT-2 and llama 3. A text is cut into words, digits and
-signs by a rule. The bytes of each part, each written as one printable letter, are joined pair by
-pair in the order of a list of merges.
+Byte pairs are the tokens of decoders like GPT-2 and llama 3. A rule cuts a text into words, digits
+and signs. The bytes of each part, each written as one printable letter, are joined pair by pair in
+the order of a list of merges.
 
-Pieces of words are the tokens of encoders like BERT. A text is cut at white space and around
-punctuation, in small letters without accents. Each word is cut into the longest pieces of a
-vocabulary, from the left; later pieces begin with ##.
+Word pieces are the tokens of encoders like BERT. A text, in lower case without accents, is cut at
+white space and around punctuation. Each word is cut into the longest pieces of a vocabulary, from
+the left; later pieces begin with ##.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ RULES: Mapping[str, tuple[re.Pattern[str], ...]] = {
         "llama-bpe": (_WORDS[1].replace("DIGITS", "3"),),
     }.items()
 }
-"""Rules that cut a text, by the name that GGUF files have for them; of the kinds of characters."""
+"""Rules that cut a text, by their names in GGUF files; they match the characters of `_kind`."""
 
 
 def _letters() -> list[str]:
-    """Letter of each byte: itself if it is printed, else one beyond the first 256."""
+    """Letter of each byte: the byte itself if printable, else a character beyond the first 256."""
     printed = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = iter(range(256, 512))
     return [chr(byte if byte in printed else next(others)) for byte in range(256)]
@@ -51,13 +51,13 @@ _BYTES = {letter: byte for byte, letter in enumerate(LETTERS)}
 
 @dataclass(frozen=True, eq=False)
 class BytePairs:
-    """Pieces of a vocabulary by number, and the order in which they are joined.
+    """Numbers of pieces, and the order in which pieces are joined.
 
-    - numbers: piece -> its number; specials: the same of pieces that a text names literally.
-    - ranks: pair of pieces -> its place in the list of merges, the first first.
+    - numbers: piece -> its number; specials: the same for pieces that occur literally in texts.
+    - ranks: pair of pieces -> its index in the list of merges.
     - rule: a key of `RULES`; first (int or None): number of a token before every text.
 
-    A byte that the vocabulary lacks is left out, as reference implementations do.
+    Bytes that are not in the vocabulary are left out, as in reference implementations.
 
     References: Sennrich, Haddow, Birch, Neural machine translation of rare words with subword
     units, arXiv:1508.07909. Radford et al., Language models are unsupervised multitask learners,
@@ -92,7 +92,7 @@ class BytePairs:
         return numbers
 
     def text(self, numbers: Sequence[int]) -> str:
-        """Text of pieces; bytes that are no UTF-8 become replacement characters."""
+        """Text of pieces; invalid UTF-8 becomes replacement characters."""
         pieces = {number: piece for piece, number in self.numbers.items()}
         pieces |= {number: piece for piece, number in self.specials.items()}
         parts = [pieces[int(number)] for number in numbers]
@@ -111,7 +111,7 @@ class BytePairs:
     def _joined(self, word: str) -> list[str]:
         """Pieces of a word: the pair of lowest rank is joined everywhere, until no pair is left."""
         pieces = [LETTERS[byte] for byte in word.encode("utf-8", "replace")]
-        # Some lists of merges leave out whole pieces (llama 3).
+        # Some pieces of llama 3 cannot be reached by merges.
         if self.rule == "llama-bpe" and "".join(pieces) in self.numbers:
             return ["".join(pieces)]
         end = len(self.ranks)
@@ -130,7 +130,7 @@ class BytePairs:
 
 
 def cut(text: str, rules: Sequence[re.Pattern[str]]) -> Iterator[str]:
-    """Parts of a text by rules, one after the other; between parts nothing is lost.
+    """Parts of a text, cut by one rule after another; the parts join to the text.
 
     >>> [*cut("It's 42 tokens.", RULES["smollm"])]
     ['It', "'s", ' ', '4', '2', ' tokens', '.']
@@ -143,7 +143,7 @@ def cut(text: str, rules: Sequence[re.Pattern[str]]) -> Iterator[str]:
 
 
 def _spans(rule: re.Pattern[str], kinds: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Matches of a rule between two places, and what lies between them."""
+    """Spans of matches of a rule from begin to end, and spans between them."""
     for match in rule.finditer(kinds, begin, end):
         if match.start() > begin:
             yield begin, match.start()
@@ -154,40 +154,40 @@ def _spans(rule: re.Pattern[str], kinds: str, begin: int, end: int) -> Iterator[
 
 
 def _kind(character: str) -> str:
-    """A sign of ASCII, or one of its kind: a letter, a digit, a space, another."""
+    """An ASCII character itself; for others an ASCII letter, digit, space or sign of its kind."""
     if character.isascii():
         return character
     kind = unicodedata.category(character)[0]
     return "\t" if character == "\x85" else {"L": "A", "N": "0", "Z": "\t"}.get(kind, "!")
 
 
-# Longer words than this are unknown.
+# Longer words are unknown.
 _LONGEST_WORD = 100
-# A vocabulary of more bytes is another file.
+# Largest vocabulary in bytes and lines.
 _LARGEST = 50_000_000
 _MOST = 1_000_000
-# Blocks of Chinese characters: each is a word. Letters of other scripts are not.
+# Blocks of Chinese characters, each of which is a word.
 _IDEOGRAPHS = (
     (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2B81F),
     (0x2B820, 0x2CEAF), (0x2F800, 0x2FA1F),
 )  # fmt: skip
 FIRST, LAST, UNKNOWN = "[CLS]", "[SEP]", "[UNK]"
-"""Pieces before and after every text, and for what no pieces are known."""
+"""Pieces before and after every text, and for unknown words."""
 
 
 @dataclass(frozen=True, eq=False)
 class WordPiece:
-    """Pieces of a vocabulary, by number.
+    """Word pieces of a vocabulary.
 
     References: Devlin, Chang, Lee, Toutanova, BERT, arXiv:1810.04805 (section 3). Schuster,
     Nakajima, Japanese and Korean voice search, ICASSP 2012 (pieces of words).
     """
 
     numbers: Mapping[str, int]  # piece -> its number
-    lowers: bool = True  # whether case and accents are dropped
+    lowers: bool = True  # drops case and accents
 
     def of(self, text: str) -> list[str]:
-        """Pieces of a text, with those before and after it."""
+        """Pieces of a text, with `FIRST` before and `LAST` after them."""
         pieces = [piece for word in self._words(text) for piece in self._cut(word)]
         return [FIRST, *pieces, LAST]
 
@@ -200,7 +200,7 @@ class WordPiece:
             yield from "".join(f" {each} " if _divides(each) else each for each in word).split()
 
     def _cut(self, word: str) -> list[str]:
-        """Longest pieces of a word from the left; it is unknown if the rest has none."""
+        """Longest pieces of a word from the left; `UNKNOWN` if no piece matches the rest."""
         pieces: list[str] = []
         begin = 0
         if len(word) > _LONGEST_WORD:
@@ -241,10 +241,10 @@ def read_vocabulary(path: str | os.PathLike[str], lowers: bool = True) -> WordPi
 
 
 def _spaced(character: str) -> str:
-    """A character, a space in its place, or nothing, or spaces around it."""
+    """The character; a space for white space, nothing for control characters, or spaces around."""
     if character in "\t\n\r" or unicodedata.category(character) == "Zs":
         return " "
-    # Control characters, and what stands for something that could not be read.
+    # Control characters, and the replacement character.
     if character in "\0�" or unicodedata.category(character).startswith("C"):
         return ""
     is_ideograph = any(low <= ord(character) <= high for low, high in _IDEOGRAPHS)
@@ -252,7 +252,7 @@ def _spaced(character: str) -> str:
 
 
 def _divides(character: str) -> bool:
-    """True if a character is a word of its own: punctuation, and all signs of ASCII."""
+    """True if a character is a word of its own: punctuation and ASCII signs."""
     if character.isascii():
         return not character.isalnum() and character.isprintable() and not character.isspace()
     return unicodedata.category(character).startswith("P")

@@ -1,17 +1,17 @@
 """A decoder of a local GGUF file, or of a folder: config.json, model.safetensors, tokenizer.json.
 
-Nothing is downloaded, and nothing that could be executed is read.
+Nothing is downloaded, and no file can execute code.
 
-The decoder is llama, or one of its relatives. With tokens x_i in R^d, RMS(x) = g x / sqrt(mean x^2
-+ eps), heads h = 1 ... H of size k, and key heads that H / G heads share, one layer is
+Decoders belong to the llama family. With tokens x_i in R^d, RMS(x) = g x / sqrt(mean x^2 + eps),
+heads h = 1 ... H of size k, and G key heads, each shared by H / G heads, one layer is
 
     s_ij = <R_i W_Q u_i, R_j W_K u_j>_h / sqrt(k),      u = RMS_1(x),      j <= i
     y_i  = x_i + W_O [sum_j p_ij W_V u_j]_h,            p_ij = e^{s_ij} / sum_{j <= i} e^{s_ij}
     x_i <- y_i + W_down (silu(W_gate v_i) * W_up v_i),  v = RMS_2(y)
 
-R_i turns the pair of entries (a, a + k / 2) of a head by the angle i base^{-2 a / k}, so scores
-depend on i - j (RoPE). At first x_i is the embedding of token i; the logits of the next token are
-W RMS(x_i). In the words of this package: causal softmax attention, normalised before ("pre").
+R_i rotates the pair of entries (a, a + k / 2) of a head by the angle i base^{-2 a / k}, so scores
+depend on i - j (RoPE). At depth 0 x_i is the embedding of token i. The logits of the next token
+are W RMS(x_i). In this package: causal softmax attention, with normalisation "pre".
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from meanfield.models.encoder_files import Parts, read_settings, short_repr
 from meanfield.models.safetensors import GGUF, ArrayFile, Tensors, short
 
 _REMEDY = "a decoder is a .gguf file, or a folder with config.json and model.safetensors"
-# Settings -> what is known of each, the first if nothing is said.
+# Settings -> supported values, the first by default.
 _USUAL: dict[str, tuple[str | float, ...]] = {
     "model_type": ("llama", "mistral", "qwen2"),
     "hidden_act": ("silu",),
@@ -51,7 +51,7 @@ _USUAL: dict[str, tuple[str | float, ...]] = {
     "factor": (1.0, 0.0),
     "scale_linear": (1.0, 0.0),
 }
-# Names of arrays in folders -> in GGUF files.
+# Names of arrays in folders -> names in GGUF files.
 _NAMES = {
     "model.embed_tokens": "token_embd",
     "model.norm": "output_norm",
@@ -67,7 +67,7 @@ _NAMES = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
-# The same of settings, after the kind of the model.
+# Names of settings in folders -> names in GGUF files, after the kind of the model.
 _SETTINGS = {
     "hidden_size": "embedding_length",
     "num_hidden_layers": "block_count",
@@ -86,13 +86,13 @@ _SETTINGS = {
 }
 _LARGEST_BASE = 10**9
 _LARGEST_TOKENIZER = 100_000_000
-# Kinds of tokens in GGUF files that a text names literally: control, and the user's own.
+# Types of tokens in GGUF files that occur literally in texts: control and user-defined tokens.
 _SPECIAL = (3, 4)
-# Settings of tokenizer.json that make other pieces than joined bytes.
+# Settings of tokenizer.json with pieces that are not joined bytes.
 _OTHER_PIECES = ("byte_fallback", "continuing_subword_prefix", "end_of_word_suffix")
-# Settings of such tokens in tokenizer.json that change the text around them.
+# Settings of literal tokens in tokenizer.json that change the text around them.
 _STRIPPED = ("single_word", "lstrip", "rstrip")
-# Steps that cut texts in tokenizer.json -> the rule; regular expressions by the whole of them.
+# Pre-tokenizer steps in tokenizer.json -> the rule; regular expressions must be equal.
 _SIGNS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _STEPS = {
@@ -105,23 +105,23 @@ _STEPS = {
 
 @checked
 def load_decoder(path: str | os.PathLike[str]) -> Decoder:
-    """Trained decoder (llama, SmolLM2, Mistral, Qwen2) of a file or a folder on this computer.
+    """Trained decoder (llama, SmolLM2, Mistral, Qwen2) from a local file or folder.
 
     Parameters
     ----------
     path : path
         A GGUF file with arrays of types F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q4_K, Q6_K; or a folder
-        with config.json, model.safetensors, and tokenizer.json if texts are to be read.
+        with config.json, model.safetensors, and, for texts, tokenizer.json.
 
     Returns
     -------
     Decoder
-        Weights in double precision, 8 bytes each: 1.1 GB for 135 million.
+        Weights are in double precision: 1.1 GB for 135 million.
 
     Raises
     ------
     ValueError
-        If a file is missing, damaged, or of another kind of model; or memory does not suffice.
+        If a file is missing, damaged, or of another kind of model, or memory does not suffice.
 
     References
     ----------
@@ -149,7 +149,7 @@ def load_decoder(path: str | os.PathLike[str]) -> Decoder:
 
 
 class _Reader(Parts):
-    """Makes the parts of a decoder; arrays have the names of folders."""
+    """Makes the parts of a decoder; names of arrays are those of folders."""
 
     def __init__(
         self, path: Path, tensors: ArrayFile, settings: Path, config: Mapping[str, Any]
@@ -159,7 +159,7 @@ class _Reader(Parts):
             rope = entries.get(name) or {}
             rope = rope if isinstance(rope, dict) else {"type": rope}
             entries |= {key: each for key, each in rope.items() if each is not None}
-            if any(isinstance(each, dict) for each in rope.values()):  # by kinds of layers
+            if any(isinstance(each, dict) for each in rope.values()):  # one entry per layer type
                 entries["rope_type"] = rope
             elif rope.get("type") is not None and rope.get("rope_type") is None:  # its older name
                 entries["rope_type"] = rope["type"]
@@ -188,7 +188,7 @@ class _Reader(Parts):
 
     def decoder(self, pieces: BytePairs | None) -> Decoder:
         vocabulary, longest = self.whole("vocab_size"), self.whole("max_position_embeddings")
-        # Beyond its window a token would not attend to all before it.
+        # Within the sliding window a token attends to all earlier ones.
         if self.config.get("sliding_window") and self.config.get("use_sliding_window", True):
             longest = min(longest, self.whole("sliding_window"))
         if pieces is not None and pieces.last >= vocabulary:
@@ -232,7 +232,7 @@ class _Reader(Parts):
                 ("down", "mlp.down_proj", (d, inner)),
             )
         }
-        # Missing arrays have only a shape: a copy would take memory before the refusal.
+        # Missing arrays are views without memory; a copy would take memory before the error.
         if isinstance(self.tensors, GGUF) and self.kind == "llama" and not self.missing:
             for name in ("query", "key"):
                 parts[name] = Affine(*(_halves(each, self.size) for each in parts[name]))
@@ -246,7 +246,7 @@ class _Reader(Parts):
         )
 
     def biased(self, key: str) -> bool:
-        """True if settings declare a bias of this part of a layer."""
+        """True if this part of a layer must have a bias."""
         attention = key.startswith("self_attn")
         if self.kind == "qwen2":
             return attention and key != "self_attn.o_proj"
@@ -266,13 +266,13 @@ class _Reader(Parts):
 
 
 def _halves(rows: FloatArray, size: int) -> FloatArray:
-    """Rows of heads whose pairs (a, a + k / 2) stand side by side in GGUF files of llama."""
+    """Rows of heads with pairs (a, a + k / 2), which GGUF files of llama store as neighbours."""
     pairs = rows.reshape(-1, size // 2, 2, *rows.shape[1:])
     return np.ascontiguousarray(pairs.swapaxes(1, 2)).reshape(rows.shape)
 
 
 def _settings_of_gguf(file: GGUF) -> dict[str, Any]:
-    """Settings by the names that config.json has for them."""
+    """Settings of a GGUF file by their names in config.json."""
     kind = file.settings.get("general.architecture")
     entries = {ours: file.settings.get(f"{kind}.{theirs}") for ours, theirs in _SETTINGS.items()}
     entries = {"model_type": kind, "_name_or_path": file.settings.get("general.name")} | entries
@@ -285,7 +285,7 @@ def _settings_of_gguf(file: GGUF) -> dict[str, Any]:
 
 
 def _pieces_of_gguf(file: GGUF) -> BytePairs | None:
-    """Tokenizer of a file, if it is of a known kind."""
+    """Tokenizer of a GGUF file; None if its kind is not supported."""
     begin = "tokenizer.ggml."
     entries = {
         name.removeprefix(begin): value
@@ -310,7 +310,7 @@ def _pieces_of_gguf(file: GGUF) -> BytePairs | None:
 
 
 def _pieces_of_json(path: Path) -> BytePairs | None:
-    """Tokenizer of tokenizer.json, if it is of a known kind."""
+    """Tokenizer of tokenizer.json; None if its kind is not supported."""
     settings = read_settings(path, largest=_LARGEST_TOKENIZER)
     try:
         model, added = settings["model"], settings["added_tokens"]
@@ -339,12 +339,12 @@ def _pieces_of_json(path: Path) -> BytePairs | None:
 
 
 def _steps(entry: Any, several: str) -> list[Any]:
-    """Steps of an entry that holds several, one, or nothing."""
+    """Steps of an entry that is a sequence, one step, or None."""
     return [] if entry is None else entry[several] if entry["type"] == "Sequence" else [entry]
 
 
 def _step(entry: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Kind of a step, and what decides about it."""
+    """Type and relevant option of a step, as in `_STEPS`."""
     if entry["type"] == "ByteLevel" and not entry["add_prefix_space"]:
         return "ByteLevel", entry.get("use_regex", True)
     if entry["type"] == "Split" and entry["behavior"] == "Isolated" and not entry["invert"]:
@@ -355,7 +355,7 @@ def _step(entry: Mapping[str, Any]) -> tuple[Any, ...]:
 def _byte_pairs(
     path: Path, numbers: Any, joins: Any, rule: str, specials: dict[Any, Any], first: Any
 ) -> BytePairs:
-    """Byte pairs of entries of a file, all of them possible."""
+    """Tokenizer from entries of a file; ValueError if they are damaged."""
     try:
         pairs = [tuple(each.split(" ") if isinstance(each, str) else each) for each in joins]
         ranks = {(one, other): rank for rank, (one, other) in enumerate(pairs)}
@@ -367,7 +367,7 @@ def _byte_pairs(
         sound = False
     if not sound or not joined <= numbers.keys():
         raise _damaged_tokenizer(path)
-    # A piece without letters stands nowhere in a text, or everywhere.
+    # An empty piece would match anywhere in a text.
     specials = {piece: number for piece, number in specials.items() if piece}
     return BytePairs(numbers, ranks, rule, specials, first)
 
@@ -379,7 +379,7 @@ def _damaged_tokenizer(path: Path) -> ValueError:
     )
 
 
-# Rows of logits at once: 64 x 150,000 numbers are 80 MB.
+# Rows of logits computed at once: 64 x 150,000 numbers are 80 MB.
 _ROWS = 64
 
 
@@ -424,7 +424,7 @@ class DecoderLayer(MultiHead):
         return self.attention_norm._replace(gain=np.ones(1))(x)
 
     def matrices(self, h: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """The same with R_i = 1, for tokens x / RMS(x)."""
+        """Matrices with R_i = 1 and gains included, for tokens x / RMS(x)."""
         gains = np.append(self.attention_norm.gain, 1.0)
         *parts, output = super().matrices(h)
         query, key, value = (part * gains for part in parts)
@@ -456,11 +456,11 @@ class Decoder(Stack):
 
     - words (., d): embeddings; unembedding (., d): W, which may be the same array.
     - norm (RMSNorm): before W; layers (tuple of DecoderLayer).
-    - longest (int): most tokens of a text.
-    - pieces (BytePairs or None): reads texts; without it tokens are given by their numbers.
+    - longest (int): largest number of tokens of a text.
+    - pieces (BytePairs or None): tokenizer; without it tokens are given by number.
 
-    Of `layers`, `weights(x)` has the attention of each head in turn, (n, n), and `scores(x)` the
-    scores, -inf where a token may not attend.
+    For a layer, `weights(x)` yields the attention of each head, (n, n), and `scores(x)` its scores,
+    -inf where a token may not attend.
     """
 
     name: str
@@ -476,7 +476,6 @@ class Decoder(Stack):
         return int(self.words.shape[1])
 
     def tokens(self, text: str) -> IntArray:
-        """Numbers of the pieces of a text."""
         if self.pieces is None:
             raise ValueError(
                 f"{self.name} reads no text: its tokenizer is missing, or not byte-level BPE of a "
@@ -485,13 +484,12 @@ class Decoder(Stack):
         return np.array(self.pieces.of(text), np.int64)
 
     def embedded(self, tokens: IntArray) -> FloatArray:
-        """Tokens at depth 0, (n, d)."""
         check_length(tokens, self.longest, self.name)
         check_range(tokens, len(self.words))
         return self.words[tokens]
 
     def logits(self, x: FloatArray) -> FloatArray:
-        """Logits of the next token, (n, size of the vocabulary), of the states after all layers."""
+        """Logits of the next token, (n, vocabulary), from states after all layers."""
         return np.asarray(self.norm(x) @ self.unembedding.T)
 
     def perplexity(self, tokens: IntArray) -> float:

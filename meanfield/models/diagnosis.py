@@ -1,15 +1,15 @@
-"""One look at a trained model: its tokens and heads by layer, beside an untrained copy.
+"""Diagnosis of a trained model: its tokens and heads by layer, compared with an untrained copy.
 
-Of heads with weights p_ij, values v_j, S_i = -sum_j p_ij log p_ij, matrices W_Q, W_K, W_V, W_O:
+Heads have weights p_ij, values v_j, S_i = -sum_j p_ij log p_ij, and matrices W_Q, W_K, W_V, W_O:
 
-    exponent            slope g in log n of S_i, where i has a context of n tokens
-    sampling exponent   slope a in log(1/n - 1/N) of log |o^(n) - o^(N)|, where o^(n) averages v_j
-                        over n of N tokens, drawn anew; 1/2 of means of independent tokens
+    exponent            slope g of S_i over log n, where i has a context of n tokens
+    sampling exponent   slope a of log |o^(n) - o^(N)| over log(1/n - 1/N), where o^(n) averages v_j
+                        over n random tokens of N; 1/2 for means of independent tokens
     B and V             W_Q^T W_K / sqrt(k) and W_O W_V
 
-In theory, among n tokens of one cosine rho, at beta = gamma log n, a token has the weight
-1 / (1 + (n - 1) n^{-gamma (1 - rho)}) itself and others share the rest, so that as n grows
-g is 1, 1/2, 0 where gamma (1 - rho) is below, at, above 1.
+In theory, if n tokens have one cosine rho and beta = gamma log n, a token has the weight
+1 / (1 + (n - 1) n^{-gamma (1 - rho)}) for itself, and the others share the rest. As n grows,
+g is 1, 1/2, 0 for gamma (1 - rho) below, at, above 1.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from meanfield.progress import followed, wants_bar
 Progress: TypeAlias = Callable[[Iterable[Any], int, str], Iterable[Any]]
 
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
-"""n / N of sampled tokens."""
+"""Ratios n / N of sampled tokens."""
 
-# Two octaves of contexts from 8 on, and 16 tokens that late rows attend to.
+# Texts have two octaves of contexts from 8 on, and 16 tokens to which late rows attend.
 _FEWEST, _FIRST_OCTAVE = 32, 3
-# How often n of N tokens are drawn: of four draws the exponents of sinks were 0.1 too large.
+# Number of draws of n of N tokens: with four, exponents of sinks were 0.1 too large.
 _DRAWS = 16
 _TOKENS = {
     "mean_cosine": "cosine", "effective_rank": "rank", "median_length": "length",
@@ -75,7 +75,7 @@ and tokens lie in one half of the sphere: with V = c 1, c > 0, and no mask they 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagnosis(StudyResult):
-    """Numbers of a trained model, and of its untrained copy, by layer and head: means over texts.
+    """Quantities of a trained model and its untrained copy, by layer and head: means over texts.
 
     Attributes
     ----------
@@ -83,24 +83,24 @@ class Diagnosis(StudyResult):
     tokens : ndarray of int, shape (n_texts,)
         Length of each text.
     mean_cosine, ... : ndarray, shape (2, layers)
-        The trained model first. Of tokens after the layer: mean cosine, effective rank (of 128 of
-        them, as in `monitor`), median length, length of the first token over it, and how many
-        clusters the rule of this package counts at beta = 1, radius 0.25. `predicted` is 1 where
-        sum_h V_h has a positive trace and tokens before the layer lie in one half of the sphere,
-        else NaN: by Lemma 6.4 of arXiv:2312.10794 a flow with V = c 1, c > 0, and no mask then
-        ends in one cluster.
-        `step_share` is R^2 of the step of directions by attention alone.
+        The trained model first. For tokens after the layer: mean cosine, effective rank (of at
+        most 128 tokens, see `monitor`), median length, length of the first token over the median,
+        and number of clusters at beta = 1 (radius 0.25). `step_share` is R^2 of the step of
+        directions by attention alone. `predicted` is 1 if sum_h V_h has a positive trace and tokens
+        before the layer lie in one hemisphere, else NaN. By Lemma 6.4 of arXiv:2312.10794 a flow
+        with V = c 1, c > 0, and no mask then ends in one cluster.
     sink_share, ... : ndarray, shape (2, layers, heads)
-        Means of p_i0 and e^{S_i} over rows. Of B, and of V: largest |eigenvalue|,
+        Means of p_i0 and e^{S_i} over rows. For B and V: largest |eigenvalue|,
         |sym B|_F^2 / |B|_F^2, and tr B / |B|_F.
     contexts, attended : ndarray, shape (octaves,), (2, layers, heads, octaves)
-        Geometric means of n and of e^{S_i}, n from 8 to 15, from 16 to 31, ...; without octaves of
-        which a text has fewer than half the rows.
+        Geometric means of n and of e^{S_i}, n from 8 to 15, from 16 to 31, ...; a text counts in an
+        octave if it has at least half of its rows.
     sampled : ndarray, shape (2, layers, heads, 4)
         |o^(n) - o^(N)| / |o^(N)|, root mean squares over the last quarter of the rows, for n / N of
-        `SHARES`; N is how many tokens all these rows attend to, rounded down to a multiple of 16.
+        `SHARES`. N is the number of tokens to which all these rows attend, rounded down to a
+        multiple of 16.
     exponent, sampling_exponent : ndarray, shape (2, layers, heads)
-        g and a; g is NaN of fewer than two octaves.
+        g and a; g is NaN with fewer than two octaves.
     """
 
     kind = "diagnosis"
@@ -146,12 +146,12 @@ class Diagnosis(StudyResult):
         return _slopes(np.log(1.0 / np.array(SHARES) - 1.0), self.sampled)
 
     def by_layer(self, name: str) -> FloatArray:
-        """Number of each layer, (2, layers), its mean over heads."""
+        """Quantity of each layer, (2, layers); mean over heads."""
         values = np.asarray(getattr(self, name), np.float64)
         return values if values.ndim == 2 else np.asarray(values.mean(axis=2))
 
     def quantiles(self, name: str) -> FloatArray:
-        """Median and quantiles of 10 and 90 % over layers and heads, (3, 2, ...)."""
+        """Median, 10 % and 90 % quantiles over layers and heads, (3, 2, ...)."""
         return np.asarray(np.quantile(getattr(self, name), (0.5, 0.1, 0.9), axis=(1, 2)))
 
     def parts(self) -> list[Rows | str]:
@@ -193,21 +193,21 @@ def diagnose(
 ) -> Diagnosis:
     """Tokens, sinks, attended tokens, matrices and sampling of a model, layer by layer.
 
-    An untrained copy is measured, too: matrices are Gaussian with the Frobenius norm of the trained
-    ones, gains are their root mean square, biases 0. Attention is computed in blocks of rows; of
-    the copy there is one layer at a time.
+    An untrained copy is measured, too. Its matrices are Gaussian with the Frobenius norm of the
+    trained ones, its gains the root mean square of the trained ones, its biases 0. Memory holds
+    blocks of rows of attention, and one layer of the copy.
 
     Parameters
     ----------
     model : Encoder or Decoder
-        As `load_encoder` or `load_decoder` reads it.
+        From `load_encoder` or `load_decoder`.
     texts : str, several, or arrays of numbers of tokens
-        Of 32 tokens or more each. In an encoder all tokens attend to all: its exponents need texts
-        of different lengths.
+        Each of 32 tokens or more. Exponents of encoders need texts of different lengths, as all
+        tokens attend to all.
     seed : int
-        Of the untrained copy, and of the tokens that are sampled.
+        Seed of the untrained copy and of sampled tokens.
     progress : bool or callable, optional
-        Show how far it is; or the function of (layers, count, text) that shows it.
+        Show a bar, by default in notebooks; or a function of (layers, count, text) that shows it.
 
     Raises
     ------
@@ -238,7 +238,7 @@ def diagnose(
         name: np.array([each[name] for each in table]).reshape(2, -1, *np.shape(table[0][name]))
         for name in table[0]
     }
-    # Octaves of no text: all but one of an encoder, the last of few rows of a decoder.
+    # Drop octaves without a text, such as all but one for an encoder and one text.
     some = ~np.isnan(numbers["contexts"][0, 0])
     numbers["contexts"] = np.exp(numbers["contexts"][0, 0, some])
     numbers["attended"] = np.exp(numbers["attended"][..., some])
@@ -246,7 +246,7 @@ def diagnose(
 
 
 def _need(model: Stack, tokens: Sequence[IntArray]) -> float:
-    """Bytes of the model, embeddings and a layer of its copy, states of texts, blocks of rows."""
+    """Bytes for the model, embeddings and a layer of its copy, states of texts, blocks of rows."""
     parts = [[each.weight for each in vars(layer).values() if isinstance(each, Affine)]
              for layer in {*model.layers}]  # fmt: skip
     sizes = [sum(each.nbytes for each in part) for part in parts]
@@ -260,7 +260,7 @@ def _need(model: Stack, tokens: Sequence[IntArray]) -> float:
 def _records(
     model: Stack, tokens: Sequence[IntArray], rng: np.random.Generator
 ) -> Iterator[dict[str, Any]]:
-    """Numbers of each layer of a model, then of each layer of its untrained copy."""
+    """Quantities of each layer of a model, then of each layer of its untrained copy."""
     orders = [rng.permuted([np.arange(len(each))] * _DRAWS, axis=1) for each in tokens]
     octaves = int(math.log2(max(map(len, tokens)))) + 1
     for trained in (True, False):
@@ -283,7 +283,7 @@ def _records(
 def _measured(
     layer: MultiHead, x: FloatArray, orders: IntArray, octaves: int
 ) -> tuple[FloatArray, dict[str, Any]]:
-    """Tokens after a layer that takes x, (n, d), and its numbers except the matrices."""
+    """Tokens after a layer applied to x, (n, d), and quantities of the layer without B and V."""
     n, heads = len(x), layer.heads
     contexts = np.arange(1, n + 1) if layer.causal else np.full(n, n)
     late = n - n // 4
@@ -313,7 +313,7 @@ def _measured(
     apart, stay = (np.float64(directions_apart(each, moved)) for each in (alone, x))
     octave = np.log2(contexts).astype(int)
     members = [octave == k for k in range(_FIRST_OCTAVE, octaves)]
-    # One row would weigh as much as an octave: that of n = 256 changed g by up to 0.5.
+    # Without this, one row may weigh as much as an octave: n = 256 changed g by up to 0.5.
     members = [each & (2 * each.sum() >= 2**k) for k, each in enumerate(members, _FIRST_OCTAVE)]
     with np.errstate(invalid="ignore", divide="ignore"):
         return after, {
@@ -332,7 +332,7 @@ def _measured(
 
 
 def _spectra(layer: MultiHead) -> tuple[dict[str, Any], float]:
-    """Numbers of B and V of each head, and the trace of sum_h V_h."""
+    """Quantities of B and V of each head, and the trace of sum_h V_h."""
     table, total = [], 0.0
     for h in range(layer.heads):
         query, key, value, output = layer.matrices(h)
@@ -348,12 +348,12 @@ def _spectra(layer: MultiHead) -> tuple[dict[str, Any], float]:
 
 
 def _drawn(part: Any, rng: np.random.Generator, name: str = "") -> Any:
-    """Untrained copy of a layer, or of the embeddings of a model, with the layers that it has."""
+    """Untrained copy of a layer, or of a model with trained layers and untrained embeddings."""
     if name == "bias":
         return np.zeros(part.shape)
     if name == "gain":
         return np.full(part.shape, math.sqrt(np.mean(part**2)))
-    if isinstance(part, np.ndarray) and name != "unembedding":  # which nothing here reads
+    if isinstance(part, np.ndarray) and name != "unembedding":  # not used here
         normal = rng.standard_normal(part.shape)
         return normal * (np.linalg.norm(part) / np.linalg.norm(normal))
     if hasattr(part, "_fields"):
@@ -366,7 +366,7 @@ def _drawn(part: Any, rng: np.random.Generator, name: str = "") -> Any:
 
 
 def _slopes(along: FloatArray, values: FloatArray) -> FloatArray:
-    """Slopes of least squares of log values (..., n) in n numbers; NaN of fewer than two."""
+    """Least-squares slopes of log values (..., n) over n numbers; NaN for fewer than two."""
     if len(along) < 2:
         return np.full(values.shape[:-1], math.nan)
     centre = along - along.mean()
@@ -375,7 +375,7 @@ def _slopes(along: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def _mean(values: Any) -> Any:
-    """Mean along the first axis of what is not NaN; NaN of nothing."""
+    """Mean along the first axis without NaN; NaN if all are NaN."""
     values = np.asarray(values, np.float64)
     counted = ~np.isnan(values)
     with np.errstate(invalid="ignore"):

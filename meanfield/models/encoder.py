@@ -1,4 +1,4 @@
-"""A trained encoder, step by step: BERT, and ALBERT, whose layers share their weights.
+"""Layers of trained encoders: BERT, and ALBERT, whose layers share their weights.
 
 With tokens x_i in R^d, LN(x) = g (x - mean x) / sqrt(var x + eps) + b, and heads h = 1 ... H of
 size k = d / H, one layer is
@@ -7,8 +7,8 @@ size k = d / H, one layer is
     y_i  = LN_1(x_i + W_O [sum_j p_ij (W_V x_j + b_V)]_h + b_O)
     x_i <- LN_2(y_i + W_2 sigma(W_1 y_i + b_1) + b_2)
 
-and at first x_i = LN_0(word_i + position_i + segment), in ALBERT an affine map of this. In the
-words of this package: softmax attention, then a feed-forward layer, normalised after each ("post").
+At depth 0 x_i = LN_0(word_i + position_i + segment), in ALBERT an affine map of this. In this
+package: softmax attention, then a feed-forward layer, each with normalisation "post".
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from meanfield.terms.fixed import ACTIVATIONS as OF_TERMS
 Text = TypeVar("Text")
 
 Look: TypeAlias = Callable[[int, int, FloatArray, FloatArray, FloatArray], None]
-"""Takes a head, the first of some rows, their scores and weights (rows, n), and values (n, k)."""
+"""Function of a head, the first of some rows, their scores and weights (rows, n), values (n, k)."""
 
-# Pairs of tokens at once: 32 MB of scores.
+# Pairs of tokens computed at once: 32 MB of scores.
 PAIRS = 2**22
 
 
@@ -61,7 +61,7 @@ class LayerNorm(NamedTuple):
 class MultiHead:
     """Attention of several heads: queries, keys and values stacked."""
 
-    causal: ClassVar[bool] = False  # tokens attend to those before them alone
+    causal: ClassVar[bool] = False  # tokens attend to themselves and earlier tokens only
 
     heads: int  # H; a head has size k
     query: Affine
@@ -75,11 +75,11 @@ class MultiHead:
 
     @property
     def shared(self) -> int:
-        """Heads that share keys and values."""
+        """Number of heads that share keys and values."""
         return 1
 
     def normalised(self, x: FloatArray) -> FloatArray:
-        """Tokens as `matrices` take them."""
+        """Tokens to which `matrices` apply."""
         return x
 
     def matrices(self, h: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -98,11 +98,11 @@ class MultiHead:
         return [split(part(x), self.heads) for part in (self.query, self.key, self.value)]
 
     def score(self, query: FloatArray, key: FloatArray, first: int = 0) -> FloatArray:
-        """s_ij of one head, i = first, ..., from these queries and all keys, (rows, k), (n, k)."""
+        """s_ij of one head, i = first, ..., from queries (rows, k) and all keys (n, k)."""
         return np.asarray(query @ key.T / math.sqrt(self.size))
 
     def scores(self, x: FloatArray) -> Iterator[FloatArray]:
-        """s_ij of each head in turn, (n, n): who attends along rows."""
+        """s_ij of each head in turn, (n, n)."""
         queries, keys, _ = self.projections(x)
         yield from map(self.score, queries, keys)
 
@@ -111,7 +111,7 @@ class MultiHead:
         yield from map(softmax, self.scores(x))
 
     def attention(self, x: FloatArray, look: Look | None = None) -> FloatArray:
-        """Increment of tokens by attention, (n, d), in blocks of rows, which `look` may measure."""
+        """Increment of tokens by attention, (n, d); `look` is called with each block of rows."""
         parts = self.projections(x)
         step = max(1, PAIRS // len(x))
 
@@ -131,11 +131,11 @@ class MultiHead:
         return self.output(np.concatenate(means, axis=1))
 
     def after_attention(self, x: FloatArray, added: FloatArray) -> FloatArray:
-        """Tokens to which attention has added this."""
+        """Tokens after attention has added an increment."""
         return x + added
 
     def after_feed_forward(self, y: FloatArray, added: FloatArray) -> FloatArray:
-        """Tokens to which the feed-forward layer has added this."""
+        """Tokens after the feed-forward layer has added an increment."""
         return y + added
 
     def feed_forward(self, y: FloatArray) -> FloatArray:
@@ -166,7 +166,7 @@ class Stack:
         raise NotImplementedError
 
     def states(self, x: FloatArray) -> Iterator[FloatArray]:
-        """Tokens at depth 0, after the first layer, ..., after the last; from those at depth 0."""
+        """States x at depth 0, then after each layer."""
         yield x
         for layer in self.layers:
             x = layer(x)
@@ -175,7 +175,7 @@ class Stack:
 
 @dataclass(frozen=True, eq=False)
 class EncoderLayer(MultiHead):
-    """One layer: attention of several heads of size k = d / H, then W_1, W_2."""
+    """One layer: attention, then the feed-forward layer W_1, W_2."""
 
     attention_norm: LayerNorm  # LN_1
     inner: Affine
@@ -195,12 +195,12 @@ class EncoderLayer(MultiHead):
 
 @dataclass(frozen=True, eq=False)
 class Encoder(Stack):
-    """A trained encoder: how tokens begin, and its layers.
+    """A trained encoder: embeddings and layers.
 
-    - words, positions, segments (., e): embeddings; of segments only the first is used.
-    - norm (LayerNorm): LN_0; widened (Affine or None): e -> d where these differ (ALBERT).
-    - layers (tuple of EncoderLayer): of ALBERT the same several times.
-    - pieces (WordPiece or None): reads texts; without it tokens are given by their numbers.
+    - words, positions, segments (., e): embeddings; only the first segment is used.
+    - norm (LayerNorm): LN_0; widened (Affine or None): map from R^e to R^d (ALBERT).
+    - layers (tuple of EncoderLayer): for ALBERT the same layer several times.
+    - pieces (WordPiece or None): tokenizer; without it tokens are given by number.
     """
 
     name: str
@@ -218,16 +218,15 @@ class Encoder(Stack):
 
     @property
     def longest(self) -> int:
-        """Most tokens of a text."""
+        """Largest number of tokens of a text."""
         return len(self.positions)
 
     @property
     def shares_weights(self) -> bool:
-        """True if all layers are one: then depth is time of an autonomous system."""
+        """True if all layers are equal, so that depth is the time of an autonomous system."""
         return len(self.layers) > 1 and all(layer is self.layers[0] for layer in self.layers)
 
     def tokens(self, text: str) -> IntArray:
-        """Numbers of the pieces of a text."""
         if self.pieces is None:
             raise ValueError(
                 f"{self.name} has no vocab.txt, so it reads no text: give the numbers of tokens."
@@ -235,7 +234,7 @@ class Encoder(Stack):
         return np.array([self.pieces.numbers[each] for each in self.pieces.of(text)], np.int64)
 
     def embedded(self, tokens: IntArray, positions: IntArray | None = None) -> FloatArray:
-        """Tokens at depth 0, (n, d); at positions 0, 1, ... unless others are given."""
+        """Tokens at depth 0, (n, d), by default at positions 0, 1, ..."""
         if positions is None:
             check_length(tokens, self.longest, self.name)
             positions = np.arange(len(tokens))
@@ -258,7 +257,7 @@ def listed(texts: str | Sequence[Text]) -> list[str | Text]:
 
 
 def check_length(tokens: IntArray, longest: int, model: str) -> None:
-    """Refuse more tokens than a model takes."""
+    """Refuse a text longer than a model takes."""
     if len(tokens) > longest:
         raise ValueError(
             f"a text has {len(tokens)} tokens, {model} takes at most {longest}: "
@@ -267,7 +266,7 @@ def check_length(tokens: IntArray, longest: int, model: str) -> None:
 
 
 def check_range(indices: IntArray, most: int) -> None:
-    """Refuse numbers of tokens or positions that a table of `most` rows has not."""
+    """Refuse numbers of tokens or positions outside a table of `most` rows."""
     if len(indices) and not 0 <= min(indices) <= max(indices) < most:
         raise ValueError(
             f"numbers of tokens or positions must lie between 0 and {most - 1}, got "
@@ -295,4 +294,4 @@ ACTIVATIONS: Mapping[str, Callable[[FloatArray], FloatArray]] = {
     **{name: OF_TERMS[name].value for name in ("gelu", "relu", "silu")},
     "gelu_new": _gelu_new,
 }
-"""sigma by the name that config.json has for it."""
+"""sigma by its name in config.json."""

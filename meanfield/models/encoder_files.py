@@ -1,6 +1,6 @@
 """An encoder of a local folder: config.json, model.safetensors, vocab.txt.
 
-Nothing is downloaded, and nothing that could be executed is read.
+Nothing is downloaded, and no file can execute code.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from meanfield.models.byte_pairs import WordPiece, read_vocabulary
 from meanfield.models.encoder import ACTIVATIONS, Affine, Encoder, EncoderLayer, LayerNorm
 from meanfield.models.safetensors import ArrayFile, Tensors, check_ordinary
 
-# Bytes of a file of settings, and sizes that one may name.
+# Largest file of settings in bytes, and largest number in it.
 _LARGEST = 1_000_000
 _MOST = 1_000_000
-# Half precision ends at 65504. Of larger ones, squares of sums of their products would overflow.
+# Half precision ends at 65504. Squares of sums of products of larger weights would overflow.
 _LARGEST_WEIGHT = 1e12
-# Shared weights would be replayed any number of times, and all states kept.
+# Layers with shared weights take no space in a file, but their states take memory.
 _MOST_LAYERS = 1_000
-# Tensors that a message names one by one.
+# Most arrays that a message names one by one.
 _MOST_NAMED = 20
 
 
 class Parts:
-    """Reads arrays of a file with the shapes that settings say.
+    """Reads arrays of a file with shapes from settings.
 
     path, tensors: a file of arrays; settings, config: the file of settings, and its entries.
     """
 
-    prefix = ""  # of names of arrays
+    prefix = ""  # of all names of arrays
 
     def __init__(
         self, path: Path, tensors: ArrayFile, settings: Path, config: Mapping[str, Any]
@@ -47,7 +47,7 @@ class Parts:
         self.missing: list[str] = []  # names of arrays
 
     def affine(self, name: str, rows: int, columns: int, *, optional: bool = False) -> Affine:
-        """Weight and bias; an `optional` bias is 0 where the file has none."""
+        """Weight and bias; an `optional` bias is 0 if the file has none."""
         weight = self.array(f"{name}.weight", (rows, columns))
         if optional and self.named(f"{name}.bias") not in self.tensors:
             return Affine(weight, np.broadcast_to(0.0, (rows,)))
@@ -76,21 +76,20 @@ class Parts:
         return weights
 
     def check_missing(self, kind: str) -> None:
-        """Refuse a file that lacks arrays of this kind of model."""
+        """Refuse a file if arrays of this kind of model are missing."""
         if self.missing:
             names, more = ", ".join(self.missing[:_MOST_NAMED]), len(self.missing) - _MOST_NAMED
             others = f" and {more} more" if more > 0 else ""
             raise ValueError(f"{self.path} has no {names}{others}: is it a {kind}?")
 
     def depth(self) -> int:
-        """Number of layers."""
         depth = self.whole("num_hidden_layers")
         if depth > _MOST_LAYERS:
             self.wrong(f"num_hidden_layers is {depth}, at most {_MOST_LAYERS} are taken")
         return depth
 
     def name(self, key: str, usual: str) -> str:
-        """The model's own name without that of its maker, or else the usual one."""
+        """Name of the model in its settings without the maker's name, or else the usual name."""
         own = self.config.get(key)
         if isinstance(own, str) and own.isprintable() and 0 < len(own) <= 100:
             own = own.rstrip("/").rsplit("/", 1)[-1]
@@ -117,7 +116,7 @@ class Parts:
 
 
 def short_repr(value: object) -> str:
-    """A value of a file in a message."""
+    """Short form of a value for a message."""
     return one_line(reprlib.repr(value))
 
 
@@ -171,7 +170,7 @@ _ALBERT = {
 _ALBERT_LAYER = "encoder.albert_layer_groups.0.albert_layers.0."
 # Other names of the same functions.
 _ALIASES = {"gelu_pytorch_tanh": "gelu_new", "gelu_fast": "gelu_new", "swish": "silu"}
-# What config.json may say otherwise, and then the model is another one.
+# Settings with one supported value.
 _USUAL = {
     "position_embedding_type": "absolute",
     "is_decoder": False,
@@ -182,23 +181,22 @@ _USUAL = {
 
 @checked
 def load_encoder(folder: str | os.PathLike[str]) -> Encoder:
-    """Trained encoder (BERT, ALBERT) of a folder on this computer.
+    """Trained encoder (BERT, ALBERT) from a local folder.
 
     Parameters
     ----------
     folder : path
-        With config.json and model.safetensors, and vocab.txt if texts are to be read: such as
-        others train and give away.
+        With config.json, model.safetensors, and, for texts, vocab.txt.
 
     Returns
     -------
     Encoder
-        Weights in double precision, 8 bytes each: 0.9 GB for 110 million.
+        Weights are in double precision: 0.9 GB for 110 million.
 
     Raises
     ------
     ValueError
-        If a file is missing, damaged, or of another kind of model; which one, and what is wrong.
+        If a file is missing, damaged, or of another kind of model.
 
     References
     ----------
@@ -227,13 +225,13 @@ def load_encoder(folder: str | os.PathLike[str]) -> Encoder:
 
 
 class _Reader(Parts):
-    """Makes the parts of an encoder, each with the shape that the settings say."""
+    """Makes the parts of an encoder."""
 
     def __init__(self, place: Path, config: Mapping[str, Any], kind: str) -> None:
         path = place / "model.safetensors"
         super().__init__(path, Tensors(path), place / "config.json", config)
         self.place, self.kind = place, kind
-        # Models that were trained for a task have a prefix.
+        # Arrays of models trained for a task have a prefix.
         prefixed = any(name.startswith(f"{kind}.") for name in self.tensors)
         self.prefix = f"{kind}." if prefixed else ""
         self.eps = self.number("layer_norm_eps", float, 1e-12)
@@ -278,7 +276,7 @@ class _Reader(Parts):
         heads = self.whole("num_attention_heads")
         if d % heads:
             self.wrong(f"hidden_size {d} is no multiple of num_attention_heads {heads}")
-        # What is not said is what the two have by default.
+        # Defaults of the two kinds.
         usual = "gelu_new" if self.kind == "albert" else "gelu"
         activation = self.config.get("hidden_act", usual)
         activation = _ALIASES.get(activation, activation) if isinstance(activation, str) else ""
@@ -295,7 +293,7 @@ class _Reader(Parts):
         return EncoderLayer(heads=heads, activation=activation, **parts)
 
     def norm(self, name: str, size: int) -> LayerNorm:
-        # Older files have other names for the two.
+        # Older files name the arrays gamma and beta.
         old = f"{self.prefix}{name}.gamma" in self.tensors
         gain, bias = ("gamma", "beta") if old else ("weight", "bias")
         scale, shift = (self.array(f"{name}.{part}", (size,)) for part in (gain, bias))
@@ -303,7 +301,7 @@ class _Reader(Parts):
 
 
 def _vocabulary(place: Path) -> WordPiece | None:
-    """Vocabulary of a folder, if there is one, and how texts are put in its letters."""
+    """Vocabulary of a folder and its treatment of case and accents; None without vocab.txt."""
     vocabulary, path = place / "vocab.txt", place / "tokenizer_config.json"
     if not vocabulary.exists():
         return None
@@ -313,7 +311,7 @@ def _vocabulary(place: Path) -> WordPiece | None:
     for name, value in (("do_lower_case", lowers), ("tokenize_chinese_chars", chinese)):
         if not isinstance(value, bool):
             raise ValueError(f"{path}: {name} is {value!r}, expected true or false.")
-    # Other rules cut texts into other pieces, and nothing would show it.
+    # Other rules would silently cut texts into other pieces.
     if accents not in (None, lowers) or not chinese:
         raise ValueError(
             f"{path}: strip_accents is {accents!r} and tokenize_chinese_chars {chinese!r}; known "

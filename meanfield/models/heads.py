@@ -1,31 +1,27 @@
-"""Trained layers in the terms of this package, and their distance from Q^T K = beta 1.
+"""Heads of trained layers, and a ladder of models from a trained model to Q^T K = beta 1.
 
-On x~ = (x, 1) in R^{d+1} biases are entries of matrices: with A_h = (W_Q | b_Q)_h, and the same of
-keys, values, outputs,
+With x~ = (x, 1) in R^{d+1} biases are entries of matrices:
 
-    scores of a head    s_ij = x~_i^T B_h x~_j,    B_h = A_h^T (W_K | b_K)_h / sqrt(k)
-    what it adds        sum_h V_h sum_j p_ij x~_j,    V_h = W_O,h (W_V | b_V)_h,    and b_O
+    scores of a head    s_ij = x~_i^T B_h x~_j,    B_h = (W_Q | b_Q)_h^T (W_K | b_K)_h / sqrt(k)
+    increment           b_O + sum_h V_h sum_j p_ij x~_j,    V_h = W_O,h (W_V | b_V)_h
 
-so that attention of a trained layer is attention of `fields.blocks`, term by term. Of a decoder x
-is divided by its RMS, gains are part of the matrices, and RoPE is left out: B_h is that of i = j.
+So attention of a trained layer is attention of `fields.blocks`. In a decoder x is divided by its
+RMS, matrices include gains, and B_h omits RoPE, as for i = j.
 
-A ladder leads from a trained model down to the equations, rung by rung:
+The ladder has four rungs, each simpler than the one before:
 
     model          the model itself
-    attention      without its feed-forward layers: heads with the model's matrices (of an encoder
-                   through the attention of this package), and the model's normalisations
+    attention      the model without feed-forward layers, with its normalisations and its heads,
+                   which `fields.blocks` computes for encoders
     one head       x <- N(x + c A_beta(x)) on the unit sphere, A_beta the softmax average of
-                   Q^T K = beta 1, V = 1; beta and c are fitted, layer by layer, to scores and
-                   outputs of the model's own attention on its own states
-    equiangular    tokens of one cosine gamma each to each: over one layer
+                   Q^T K = beta 1, V = 1. beta and c are fitted in each layer to scores and outputs
+                   of the model's attention to its own states
+    equiangular    all pairs of tokens have one cosine gamma: over one layer
                    gamma' = 2 c (1 - gamma) ((n - 1) gamma + 1) e^{beta gamma}
                             / (e^beta + (n - 1) e^{beta gamma})
 
 Attention of decoders, and their one head, is causal; then cosines do not stay equal, and the last
-rung is NaN.
-
-Each begins where the model does and goes on by itself. Two numbers a layer: the mean cosine of
-pairs, and how far directions of tokens are from the model's, the root mean square of |u - u'|.
+rung is NaN. Each rung starts from the tokens of the model at depth 0.
 """
 
 from __future__ import annotations
@@ -47,9 +43,9 @@ from meanfield.spaces import Sphere
 from meanfield.terms.attention import HeadMatrices
 from meanfield.terms.masks import MaskName
 
-# Sharpest softmax that entropies are compared with: a token then attends to itself alone.
+# Largest beta in `entropic_beta`: each token then attends to itself only.
 _SHARPEST = 1e6
-# Cosines that differ by less do not differ: a product of vectors of a thousand entries.
+# Rounding of cosines: products of vectors with a thousand entries.
 _ROUNDING = 1e-13
 
 
@@ -59,14 +55,14 @@ def on_sphere(x: FloatArray) -> Measure:
 
 
 def lifted(x: FloatArray) -> FloatArray:
-    """Tokens (x, 1) of R^{d+1}, for those (n, d) of a layer."""
+    """Tokens (x, 1) in R^{d+1} for tokens x (n, d)."""
     return np.column_stack([x, np.ones(len(x))])
 
 
 def head_matrices(layer: MultiHead) -> tuple[HeadMatrices, ...]:
     """Scores B_h and values V_h of a layer, each (d + 1, d + 1), for tokens (x, 1).
 
-    The last entries of what attention adds are 0, and the bias of W_O is shared among the heads.
+    The last row of V_h is 0. The bias b_O is divided equally among the heads.
     """
     matrices = []
     for h in range(layer.heads):
@@ -80,22 +76,21 @@ def head_matrices(layer: MultiHead) -> tuple[HeadMatrices, ...]:
 
 @dataclass(frozen=True, eq=False)
 class HeadTable:
-    """Heads of a layer, or of all layers: one entry, or a row, each.
+    """Quantities of the heads of a layer, one entry each; or of all layers.
 
-    A head of the theory scores <x, y> by beta. The three numbers that a trained head has instead:
+    In theory scores are beta <x, y>. A trained head has three estimates of beta:
 
-        beta_norm       sqrt(d) |sym B|_F, B = W_Q^T W_K / sqrt(k): beta of B = (beta / d) 1 and
-                        tokens of length sqrt(d), which gains of the model may make another
-        beta_fit        slope of scores on cosines of the tokens, one of all rows, each centred
-        beta_entropy    the softmax of beta cos has the mean entropy that the head has
+        beta_norm       sqrt(d) |sym B|_F, B = W_Q^T W_K / sqrt(k). It is beta if B = (beta / d) 1
+                        and tokens have the length sqrt(d), which the model's gains may change
+        beta_fit        slope of scores over cosines of tokens, all rows together, each centred
+        beta_entropy    the softmax of beta cos has the mean entropy of the head
 
-    with R^2 = 1 - |s - beta c|^2 / |s|^2 of each, rows centred: the share of the scores that are
-    beta times a cosine; negative where beta says less than a constant does.
+    each with R^2 = 1 - |s - beta c|^2 / |s|^2 for centred rows of scores s and cosines c. R^2 is
+    negative if beta c fits worse than a constant.
 
-    - attended_tokens: e^{entropy of a row}, its mean: how many tokens a token attends to.
-    - symmetric: |sym B|_F^2 / |B|_F^2; one half of a random matrix. The signature of sym B means
-      nothing: where 2 k < d it has k positive and k negative eigenvalues, whatever they are
-      (Sylvester).
+    - attended_tokens: mean of e^{entropy of a row}, the number of tokens to which a token attends.
+    - symmetric: |sym B|_F^2 / |B|_F^2; one half for a random matrix. The signature of sym B has no
+      meaning: for 2 k < d it has k positive and k negative eigenvalues for any B (Sylvester).
     """
 
     beta_norm: FloatArray
@@ -109,7 +104,7 @@ class HeadTable:
 
 
 def head_table(layer: MultiHead, x: FloatArray, cosines: FloatArray) -> HeadTable:
-    """Properties of the heads of a layer at tokens (n, d) with these cosines (n, n)."""
+    """Quantities of the heads of a layer at tokens (n, d) with cosines (n, n)."""
     pairs = attended_pairs(layer, len(x))
     own = centred(cosines, pairs)
     rows = []
@@ -131,9 +126,9 @@ def head_table(layer: MultiHead, x: FloatArray, cosines: FloatArray) -> HeadTabl
 
 
 def bilinear_norms(left: FloatArray, right: FloatArray) -> tuple[float, float, FloatArray]:
-    """|M|_F^2 and |sym M|_F^2 of M = L^T R, L and R (k, d); and R L^T, with its eigenvalues but 0.
+    """|M|_F^2 and |sym M|_F^2 of M = L^T R, L and R (k, d); and R L^T, with M's eigenvalues but 0.
 
-    |M|^2 = tr(L L^T R R^T) and tr(M M) = tr(R L^T R L^T), of matrices of the size of a head.
+    |M|^2 = tr(L L^T R R^T) and tr(M M) = tr(R L^T R L^T), with matrices (k, k).
     """
     norm = float(np.vdot(left @ left.T, right @ right.T))
     crossed = right @ left.T
@@ -141,12 +136,12 @@ def bilinear_norms(left: FloatArray, right: FloatArray) -> tuple[float, float, F
 
 
 def attended_pairs(layer: MultiHead, n: int) -> npt.NDArray[np.bool_] | None:
-    """Pairs (i, j) of n tokens of which i attends to j, (n, n); None for all."""
+    """Pairs (i, j) of n tokens such that i attends to j, (n, n); None for all pairs."""
     return np.tri(n, dtype=np.bool_) if layer.causal else None
 
 
 def centred(scores: FloatArray, pairs: npt.NDArray[np.bool_] | None) -> FloatArray:
-    """Scores without the mean of their row, over these pairs alone, and 0 elsewhere."""
+    """Scores minus the mean of their row over these pairs; 0 for other pairs."""
     if pairs is None:
         return np.asarray(scores - scores.mean(axis=1, keepdims=True))
     return np.where(pairs, scores - scores.mean(axis=1, keepdims=True, where=pairs), 0.0)
@@ -155,7 +150,7 @@ def centred(scores: FloatArray, pairs: npt.NDArray[np.bool_] | None) -> FloatArr
 def entropic_beta(
     cosines: FloatArray, entropy: float, pairs: npt.NDArray[np.bool_] | None = None
 ) -> float:
-    """Number beta >= 0 for which rows of softmax(beta cosines) have this mean entropy."""
+    """The beta >= 0 at which rows of softmax(beta cosines) have this mean entropy."""
     from scipy.optimize import brentq
 
     def excess(beta: float) -> float:
@@ -173,14 +168,14 @@ def entropic_beta(
 
 
 def value_spectrum(layer: MultiHead) -> ComplexArray:
-    """Eigenvalues of sum_h V_h = W_O W_V, (d,): what tokens that all agree are multiplied by."""
+    """Eigenvalues of sum_h V_h = W_O W_V, (d,), the increment of equal tokens; largest first."""
     values = [layer.matrices(h)[2][:, :-1] for h in range(layer.heads)]
     eigenvalues = np.linalg.eigvals(layer.output.weight @ np.concatenate(values))
     return np.asarray(eigenvalues[np.argsort(-np.abs(eigenvalues))], np.complex128)
 
 
 def slope(scores: FloatArray, centred: FloatArray) -> float:
-    """Slope of scores on cosines with centred rows; NaN where these are rounding alone."""
+    """Slope of scores over cosines with centred rows; NaN if cosines differ by rounding only."""
     if np.max(np.abs(centred)) < _ROUNDING:
         return math.nan
     return _ratio(np.vdot(scores, centred), np.vdot(centred, centred))
@@ -192,25 +187,24 @@ def _ratio(above: Any, below: Any) -> float:
 
 _STIFF = 1e4
 RUNGS = ("model", "attention", "one head", "equiangular")
-"""From the model down to an equation for one number."""
+"""Rungs of a ladder."""
 
 STEPS = ("nothing", "normalisation", "attention", "no RoPE", "one head")
-"""What moves tokens over one layer: nothing, the model's normalisations, attention and these, the
-same without angles, one head."""
+"""One layer in different models: no change, the model's normalisations, its attention with these,
+the same without RoPE, one head."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """The rungs for one text.
+    """Ladder of models for one text, see the header of this module.
 
     - cosine (4, layers + 1): mean cosine of pairs of tokens on each of `RUNGS`, at each depth.
-    - distance (4, layers + 1): root mean square of |u - u'| over tokens, u their directions on a
-      rung, u' the model's; NaN of equiangular tokens, sqrt(2) of unrelated directions.
-    - step_distance (5, layers): the same after one layer from the model's own state: of tokens that
-      stay, of the model's normalisations LN_2(LN_1(x)), of attention and these, of the same without
-      the angles of a decoder, of one head.
-    - beta, strength, share (layers,): the one head: beta, c, and R^2 of its outputs against the
-      model's attention, about 0; NaN where attention adds nothing.
+    - distance (4, layers + 1): root mean square over tokens of |u - u'|, with directions u on a
+      rung and u' in the model; NaN for equiangular tokens, sqrt(2) for unrelated directions.
+    - step_distance (5, layers): the same after one layer from the model's own state, for `STEPS`.
+      "normalisation" is LN_2(LN_1(x)); "no RoPE" differs from "attention" in decoders.
+    - beta, strength, share (layers,): beta, c, and R^2 (not centred) of the one head's outputs for
+      the model's attention; NaN where attention adds nothing.
     """
 
     cosine: FloatArray
@@ -222,13 +216,13 @@ class Ladder:
 
     @property
     def explained(self) -> FloatArray:
-        """R^2 of one step, (5, layers): 1 - (its distance / that of tokens that stay)^2."""
+        """R^2 of one step, (5, layers): 1 - (step_distance / step_distance of "nothing")^2."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(1.0 - (self.step_distance / self.step_distance[..., :1, :]) ** 2)
 
 
 def ladder(model: Stack, states: Sequence[FloatArray]) -> Ladder:
-    """Rungs below the states of a model at all depths, each (n, d)."""
+    """Ladder from the states of a model at all depths, each (n, d)."""
     if len(states[0]) < 2:
         raise ValueError("a text of one token has no pairs: give a longer one.")
     fits = [_fitted(layer, x) for layer, x in zip(model.layers, states, strict=False)]
@@ -270,14 +264,14 @@ def ladder(model: Stack, states: Sequence[FloatArray]) -> Ladder:
 def equiangular_by_layer(
     tokens: int, start: float, betas: FloatArray, strengths: FloatArray
 ) -> FloatArray:
-    """Cosine of equiangular tokens at depths 0, 1, ..., step by step, as c may be negative."""
+    """Cosine of equiangular tokens at depths 0, 1, ..., by an ODE solver, as c may be negative."""
     from scipy.integrate import solve_ivp
 
     n, cosines = tokens, [start]
     for beta, strength in zip(betas, strengths, strict=True):
 
         def pace(_: float, y: FloatArray, beta: float = beta, c: float = strength) -> FloatArray:
-            # e^{beta (gamma - 1)} on both sides of the quotient: beta may be negative and large.
+            # The fraction is reduced by e^{beta gamma}; beta may be negative and large.
             (gamma,) = y
             one = 1.0 / (math.exp(min(beta * (1.0 - gamma), 700.0)) + n - 1)
             return np.array([2.0 * c * (1.0 - gamma) * ((n - 1) * gamma + 1.0) * one])
@@ -290,13 +284,13 @@ def equiangular_by_layer(
 
 
 def _fitted(layer: MultiHead, x: FloatArray) -> tuple[float, float, float]:
-    """One head for a layer: beta of all scores on cosines, c of outputs on averages, its R^2."""
+    """The one head of a layer: beta from scores over cosines, c from outputs over averages, R^2."""
     u = unit_vectors(x)
     pairs = attended_pairs(layer, len(x))
-    # One slope for the mean of the heads' scores: the least squares of all of them at once.
+    # The slope of the mean score is the least-squares slope of all heads together.
     scores = np.asarray(sum(layer.scores(x)) / layer.heads)
     beta = slope(centred(scores, pairs), centred(u @ u.T, pairs))
-    beta = 0.0 if math.isnan(beta) else beta  # tokens that all agree: the same average at any beta
+    beta = 0.0 if math.isnan(beta) else beta  # equal tokens have the same average at any beta
     average = _average(layer, u, beta, 1.0) * np.sqrt(np.mean(np.sum(x**2, axis=1)))
     added = layer.attention(x)
     length, total = np.vdot(average, average), np.vdot(added, added)
@@ -320,13 +314,13 @@ def _moved(layer: MultiHead, u: FloatArray, beta: float, strength: float) -> Flo
 
 
 def _added(layer: MultiHead, x: FloatArray, added: FloatArray) -> FloatArray:
-    """Tokens after a layer that adds this, and has no feed-forward layer."""
+    """Tokens after a layer with this increment and without its feed-forward layer."""
     y = layer.after_attention(x, added)
     return layer.after_feed_forward(y, np.zeros(y.shape))
 
 
 def _without_angles(layer: MultiHead, heads: Sequence[HeadMatrices], x: FloatArray) -> FloatArray:
-    """Increment by attention with R_i = 1, which an encoder has."""
+    """Increment by attention with R_i = 1, as in an encoder."""
     return attention_output(lifted(layer.normalised(x)), heads, mask=_mask(layer))[:, :-1]
 
 
@@ -336,6 +330,6 @@ def _attended(layer: MultiHead, heads: Sequence[HeadMatrices], x: FloatArray) ->
 
 
 def directions_apart(x: FloatArray, directions: FloatArray) -> float:
-    """Root mean square over tokens of the distance of their directions from these."""
+    """Root mean square over tokens of the distance between their directions and these."""
     apart = unit_vectors(x) - directions
     return float(np.sqrt(np.mean(np.sum(apart**2, axis=1))))

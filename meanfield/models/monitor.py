@@ -21,9 +21,9 @@ from meanfield.arguments import checked
 from meanfield.engines.threads import one_blas_thread
 from meanfield.models.encoder_files import short_repr
 
-# Tokens whose Gram matrix has its eigenvalues computed in half a millisecond.
+# The eigenvalues of a Gram matrix of this size take half a millisecond.
 _MOST = 128
-# Rows in half precision sum to 1 up to this.
+# Rows in half precision sum to 1 within this error.
 _UNEVEN = 0.02
 # Eigenvalues below it are rounding of single precision.
 _ROUNDING = 1e-6
@@ -36,7 +36,7 @@ def monitor(hidden: ArrayLike, attention: ArrayLike | None = None) -> dict[str, 
     Parameters
     ----------
     hidden : array, (n, d) or (batch, n, d)
-        Hidden states of a layer, n >= 2: of NumPy, torch or JAX, in the memory of the processor.
+        Hidden states of a layer, n >= 2, as an array of NumPy, torch or JAX in CPU memory.
     attention : array, (heads, n, n) or (batch, heads, n, n); optional
         Attention of the layer after its softmax: rows sum to 1.
 
@@ -45,13 +45,13 @@ def monitor(hidden: ArrayLike, attention: ArrayLike | None = None) -> dict[str, 
     dict of str to float
         "mean_cosine" of pairs; "effective_rank"; and with attention "entropy" of rows in nats,
         "attended_tokens", and "sink_share", the attention to the first token. Each is the mean
-        over texts, heads and rows. Of more than 128 tokens the rank, entropy and attended tokens
-        are those of 128 at equal distances. NaN where a token is 0 or not finite.
+        over texts, heads and rows. For more than 128 tokens, rank, entropy and attended tokens
+        use 128 equally spaced tokens. NaN where a token is 0 or not finite.
 
     Raises
     ------
     TypeError
-        If an argument has no array in the memory of the processor.
+        If an argument is not an array of real numbers in CPU memory.
     ValueError
         If shapes do not fit, there are fewer than two tokens, or rows of attention are not
         weights that sum to 1.
@@ -75,12 +75,12 @@ def monitor(hidden: ArrayLike, attention: ArrayLike | None = None) -> dict[str, 
         )
     n = x.shape[-2]
     most = min(n, _MOST)
-    # Middles of equal parts: the first row of causal attention, all on itself, is no typical one.
+    # Middles of equal parts, as the first row of causal attention is not typical.
     chosen = ((np.arange(most) + 0.5) * n / most).astype(int)
     with np.errstate(all="ignore"):
         squares = np.einsum("...nd,...nd->...n", x, x)
         least = np.finfo(x.dtype).tiny / np.finfo(x.dtype).eps
-        if not np.all((squares >= least) & (squares < np.inf)):  # they lost digits, or overflowed
+        if not np.all((squares >= least) & (squares < np.inf)):  # underflow or overflow
             x = x / np.abs(x).max(axis=-1, keepdims=True)  # 0 and inf become NaN
             squares = np.einsum("...nd,...nd->...n", x, x)
         inverse = 1.0 / np.sqrt(squares)
@@ -106,7 +106,7 @@ def monitor(hidden: ArrayLike, attention: ArrayLike | None = None) -> dict[str, 
                     f"{rows.min():.3g}, expected sums of 1 and none below 0: give the weights "
                     "after their softmax."
                 )
-            # 0 log 0 = 0: the logarithm of the least number is finite.
+            # 0 log 0 = 0, as the logarithm of the least positive number is finite.
             logs = np.log(np.maximum(rows, np.finfo(rows.dtype).tiny))
             entropies = -np.einsum("...ij,...ij->...i", rows, logs)
             numbers |= {
@@ -118,18 +118,18 @@ def monitor(hidden: ArrayLike, attention: ArrayLike | None = None) -> dict[str, 
 
 
 def _rank(u: NDArray[Any]) -> float:
-    """Effective rank of unit vectors (batch, n, d), its mean."""
+    """Mean effective rank of unit vectors (batch, n, d)."""
     if not np.isfinite(u).all():
         return math.nan
-    with one_blas_thread():  # others may be busy: the loop would wait for them
+    with one_blas_thread():  # cores may be busy in a training loop
         shares = np.linalg.eigvalsh(u @ u.swapaxes(1, 2)) / u.shape[1]
     logs = np.log(np.maximum(shares, _ROUNDING)) * (shares > _ROUNDING)
     return float(np.exp(-(shares * logs).sum(axis=-1)).mean())
 
 
 def _array(name: str, value: Any) -> NDArray[Any]:
-    """Numbers of single or double precision, without a copy where they have it."""
-    if hasattr(value, "detach"):  # torch gives no array of what needs gradients
+    """Array in single or double precision, without a copy if it has one of them."""
+    if hasattr(value, "detach"):  # torch makes no array of a tensor that requires gradients
         value = value.detach()
     try:
         array = np.asarray(value)

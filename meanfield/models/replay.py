@@ -1,4 +1,4 @@
-"""Texts through a trained model, layer by layer, and what the theory's quantities are there."""
+"""States of texts in a trained model, layer by layer, and the quantities of the theory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from meanfield.terms.kernels import exponential
 
 Table = TypeVar("Table", HeadTable, Ladder)
 
-# Directions nearer than this are counted as alike.
+# Cosine above which two directions count as alike.
 ALIKE = 0.9
 _ARRAYS = {
     "depth": "depth",
@@ -71,26 +71,27 @@ _OBSERVED = ("energy", "mean_cosine", "similarity", "effective_rank")
 
 @dataclass(frozen=True, eq=False)
 class Replay(StudyResult):
-    """Hidden states of texts at all depths, and what was measured of them. Depth is time.
+    """Hidden states of texts at all depths, and quantities measured in them. Depth is time.
 
     Attributes
     ----------
     model : str
     texts : tuple of str
-        The texts; "" of tokens given by number.
+        The texts; "" for tokens given by number.
     tokens, text_of : ndarray of int, shape (n,)
-        Numbers of all tokens, text after text, and of the text that each belongs to.
+        Numbers of all tokens, text after text, and the index of the text of each token.
     states : ndarray, shape (layers + 1, n, d)
-        At depth 0, after the first layer, ..., after the last.
+        States at depth 0, after the first layer, ..., after the last.
     beta : float
-        Median of `heads.beta_fit` where positive, else 1: of energies and clusters.
+        Inverse temperature for energies and clusters: median of the finite `heads.beta_fit`, or 1
+        if this is not positive.
     observed : dict of str to ndarray, shape (n_texts, layers + 1, ...)
-        Of directions of tokens: "mean_cosine" of pairs, its "deviation", "alike" (share of
-        pairs above 0.9), "effective_rank", "similarity" (histogram over the bins of
-        `meanfield.observables.cosines.EDGES`), "clusters" (their number), "energy".
+        For directions of tokens: "mean_cosine" of pairs, "deviation" of cosines, "alike" (share
+        of pairs above 0.9), "effective_rank", "similarity" (histogram over the bins of
+        `meanfield.observables.cosines.EDGES`), number of "clusters", "energy".
     sizes : ndarray, shape (n_texts, 2, layers)
-        Length of what attention and the feed-forward layer add, over that of what they are
-        added to, root mean squares.
+        Increments by attention and by the feed-forward layer, relative to the states to which
+        they are added, root mean squares.
     heads : HeadTable
         Entries have shape (n_texts, layers, heads).
     spectrum : ndarray, shape (layers, d)
@@ -98,7 +99,7 @@ class Replay(StudyResult):
     ladder : Ladder
         Entries begin with an axis of texts.
     attributes : dict
-        Of a file: title, created, result_hash, ...
+        Attributes of a file: title, created, result_hash, ...
     """
 
     kind = "replay"
@@ -131,7 +132,7 @@ class Replay(StudyResult):
             "depth": np.arange(self.depth + 1),
             "layer": np.arange(1, self.depth + 1),
             "bin": CENTRES,
-            # Texts one after the other, as code points of Unicode, each with its text.
+            # Texts one after another as Unicode code points, each with the index of its text.
             "letters": np.concatenate(codes).astype(np.int64),
             "letter_text": np.repeat(np.arange(len(codes)), [len(each) for each in codes]),
             **{name: getattr(self, name) for name in ("tokens", "text_of", "states", "sizes")},
@@ -151,7 +152,7 @@ class Replay(StudyResult):
             or len(values["depth"]) != len(values["layer"]) + 1
         ):
             raise ValueError("a replay needs a text, a token, and a state more than layers")
-        # 0.2.0 had encoders alone, and no step without RoPE.
+        # Files of 0.2.0 have encoders only, and no step without RoPE.
         if len(values["rung"]) != len(RUNGS) or len(values["step"]) not in (4, len(STEPS)):
             raise ValueError("ladder has other rungs than this version knows")
         if len(values["bin"]) != len(CENTRES) or len(values["part"]) != 2:
@@ -192,9 +193,8 @@ class Replay(StudyResult):
     def measure(self, layer: int, text: int = 0) -> Measure:
         """Directions of the tokens of a text after a layer, on the unit sphere of R^d.
 
-        For observables, or as the start of a run: `mf.from_points(replay.measure(0).points)`.
-
-        ValueError if there is no such layer, 0 to `depth`, or text, from 0 on.
+        Its points may start a run: `mf.from_points(replay.measure(0).points)`. ValueError if layer
+        is not between 0 and `depth`, or there is no such text.
         """
         for name, value, end in (
             ("layer", layer, self.depth),
@@ -207,10 +207,8 @@ class Replay(StudyResult):
     def run(self, text: int = 0) -> Run:
         """States of a text as a run whose time is depth, for figures and observables of runs.
 
-        Its problem is the layers of theory that begin where the text does: one head of `beta`,
-        Q = K = V = 1. The model, and no such layer, made its states.
-
-        So is `found.run().plot("histogram", times=[0, 5])` drawn.
+        Its states are those of the model. Its problem is for comparison: layers of one head with
+        `beta` and Q = K = V = 1, from the same initial tokens.
         """
         measures = [self.measure(layer, text) for layer in range(self.depth + 1)]
         law = from_points(measures[0].points, name=self.model)
@@ -237,7 +235,7 @@ class Replay(StudyResult):
 
 
 class ReplayedText(NamedTuple):
-    """A text by itself: its tokens, their states at all depths, and entries of `Replay`."""
+    """Tokens of one text, their states at all depths, and its entries of `Replay`."""
 
     tokens: IntArray
     states: list[FloatArray]
@@ -250,22 +248,22 @@ class ReplayedText(NamedTuple):
 def replay(
     model: Stack, texts: str | Sequence[str | IntArray], *, progress: bool | None = None
 ) -> Replay:
-    """Texts through a trained model, layer by layer, beside its theory.
+    """Compute states of texts in a trained model, layer by layer, and compare them with theory.
 
     Parameters
     ----------
     model : Encoder or Decoder
-        As `load_encoder` or `load_decoder` reads it.
+        From `load_encoder` or `load_decoder`.
     texts : str, several, or arrays of numbers of tokens
-        Each is read by itself; tokens attend only to tokens of their own text.
+        Tokens attend only to tokens of their own text.
     progress : bool, optional
-        Show how far it is.
+        Show a bar; by default in notebooks.
 
     Raises
     ------
     ValueError
-        If a text has fewer than two tokens or more than the model takes, or numbers are out of
-        range.
+        If there is no text, a text has fewer than two tokens or more than the model takes, or
+        numbers are out of range.
 
     References
     ----------
@@ -286,14 +284,14 @@ def replay(
 def replay_of(
     model: Stack, texts: Sequence[str | IntArray], parts: Sequence[ReplayedText]
 ) -> Replay:
-    """A replay of texts that `replayed_texts` has taken through the model."""
+    """Replay of texts from the parts of `replayed_texts`."""
     tables = [each.heads for each in parts]
     slopes = np.array([each.beta_fit for each in tables])
     slopes = slopes[np.isfinite(slopes)]
     beta = float(np.median(slopes)) if len(slopes) else 1.0
     beta = beta if beta > 0.0 else 1.0
     observed = [[_observed_of(x, beta) for x in each.states] for each in parts]
-    # Shared weights have one spectrum.
+    # Layers with shared weights have one spectrum.
     spectra = {layer: value_spectrum(layer) for layer in dict.fromkeys(model.layers)}
     return Replay(
         model=model.name,
@@ -331,25 +329,25 @@ def _observed_of(x: FloatArray, beta: float) -> dict[str, Any]:
 
 
 def stacked(tables: Sequence[Table]) -> Table:
-    """One table of several, with an axis in front of every entry."""
+    """Several tables as one, with a new first axis in every entry."""
     names = [each.name for each in fields(tables[0])]
     kind = type(tables[0])
     return kind(*(np.array([getattr(table, name) for table in tables]) for name in names))
 
 
 def replayed_texts(model: Stack, texts: Sequence[str | IntArray]) -> Iterator[ReplayedText]:
-    """States of each text and what is measured of them, one text after the other."""
-    # All are checked before the first is replayed: the last may be too long.
+    """States and measured quantities of each text, one after another."""
+    # All texts are checked before the first is computed.
     texts_of_tokens = [text_tokens(model, text) for text in texts]
     for tokens in texts_of_tokens:
-        # Products of the size of a text: a second BLAS thread only waits.
+        # Matrices are small, so a second BLAS thread only waits.
         with one_blas_thread():
             record = _replayed_text(model, tokens)
         yield record
 
 
 def text_tokens(model: Stack, text: str | IntArray) -> IntArray:
-    """Numbers of the tokens of a text that this model can take."""
+    """Numbers of the tokens of a text; ValueError if the model cannot take it."""
     tokens = model.tokens(text) if isinstance(text, str) else np.asarray(text)
     if tokens.ndim != 1 or tokens.dtype.kind not in "iu":
         raise ValueError(
@@ -363,7 +361,7 @@ def text_tokens(model: Stack, text: str | IntArray) -> IntArray:
 
 
 def _replayed_text(model: Stack, tokens: IntArray) -> ReplayedText:
-    """States of a text, its heads, what was added, and its ladder."""
+    """States of a text, its heads, sizes of increments, and ladder."""
     states = list(model.states(model.embedded(tokens)))
     tables, sizes = [], []
     for layer, x in zip(model.layers, states, strict=False):

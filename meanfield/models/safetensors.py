@@ -1,26 +1,26 @@
-"""Weights in files of two formats. Safetensors: a header of names, types and places, then numbers.
+"""Weights in files of two formats, safetensors and GGUF.
+
+Nothing in such a file is executed. Every count, size and offset is checked against the length of
+the file before memory is taken, and an array takes memory only when it is read. Safetensors:
 
     8 bytes      N, little endian
     N bytes      JSON: {name: {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}
     the rest     arrays in C order, at these offsets from its beginning
 
-Nothing in such a file is executed. Every size and place is checked against the length of the file
-before an array is made, and an array takes memory only when it is read.
-
-GGUF: settings, names, types and places, then blocks of numbers.
+GGUF:
 
     "GGUF"       version (2, 3), number of arrays, number of settings
     settings     name, type, value: numbers, texts, lists of them
     arrays       name, shape (the fastest axis first), type, offset
     the rest     arrays at these offsets from the next multiple of the alignment
 
-Blocks of 32 numbers share a scale d in half precision, and perhaps a smallest value m:
+Blocks of 32 numbers share a scale d in half precision, and in Q4_1 a smallest value m:
 
     Q8_0    d q,  q one byte            Q4_0    d (q - 8)          Q4_1    d q + m,  q four bits
     Q4_K    d s q - m t                 Q6_K    d s (q - 32)
 
-of Q4_K and Q6_K 256 numbers share d and m, and 32 or 16 of them integers s and t of 6 or 8 bits.
-Every count, size and place is checked against the length of the file before memory is taken.
+In Q4_K and Q6_K 256 numbers share d and m, and 32 or 16 of them share integers s and t of 6 or 8
+bits.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from meanfield.arrays import FloatArray
 from meanfield.errors import one_line
 
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4"}
-# What the format allows: a header of more is an attack, or another file.
+# Limit of the format.
 _LONGEST_HEADER = 100_000_000
 
 
 class Place(NamedTuple):
-    """Type and shape of an array, and its bytes in the file."""
+    """Type and shape of an array, and its range of bytes in the file."""
 
     kind: str
     shape: tuple[int, ...]
@@ -54,7 +54,7 @@ class Place(NamedTuple):
 
 
 class ArrayFile(Mapping[str, FloatArray]):
-    """Arrays of a file by name, read when they are asked for, in double precision."""
+    """Arrays of a file by name, in double precision; each is read on access."""
 
     format = ""
 
@@ -72,11 +72,11 @@ class ArrayFile(Mapping[str, FloatArray]):
 
     @abstractmethod
     def _read(self, file: BinaryIO, size: int) -> dict[str, Place]:
-        """Places of all arrays, all of them possible, in a file of this size."""
+        """Places of all arrays in a file of this size; refuses impossible ones."""
 
     @abstractmethod
     def _decoded(self, kind: str, raw: NDArray[np.uint8]) -> NDArray[Any]:
-        """Numbers of a type."""
+        """Numbers of a type from their bytes."""
 
     def _refuse(self, reason: str) -> NoReturn:
         raise ValueError(f"{self.path} is no {self.format} file: {one_line(reason)}.") from None
@@ -91,7 +91,7 @@ class ArrayFile(Mapping[str, FloatArray]):
         return values
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Shape of an array that is not read."""
+        """Shape of an array, without reading it."""
         return self._places[name].shape
 
     def __contains__(self, name: object) -> bool:  # without reading the array
@@ -128,11 +128,11 @@ class Tensors(ArrayFile):
 
     def _decoded(self, kind: str, raw: NDArray[np.uint8]) -> NDArray[Any]:
         values = raw.view(_DTYPES[kind])
-        # The upper half of a float.
+        # BF16 is the upper half of a float.
         return (values.astype("<u4") << 16).view("<f4") if kind == "BF16" else values
 
     def _checked(self, text: bytes, size: int) -> dict[str, dict[str, Any]]:
-        """Entries of the header, all of them possible."""
+        """Entries of the header; refuses impossible ones."""
         twice = False
 
         def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -186,18 +186,18 @@ class Tensors(ArrayFile):
 
 
 def check_ordinary(path: str | os.PathLike[str]) -> None:
-    """Refuse pipes, devices and folders: their length says nothing of what can be read of them."""
+    """Refuse pipes, devices and folders, whose length does not limit the bytes that are read."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise ValueError(f"{os.fspath(path)} is not an ordinary file.")
 
 
 def short(name: str) -> str:
-    """A name in a message."""
+    """Short form of a name for a message."""
     return repr(name if len(name) <= 80 else name[:77] + "...")
 
 
 Bytes = NDArray[np.uint8]
-# Types of settings by number; 7 is a truth value, 8 a text, 9 a list.
+# Types of settings by number; 7 is a bool, 8 a text, 9 a list.
 _SCALARS = {
     0: "<u1", 1: "<i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "<u1", 10: "<u8",
     11: "<i8", 12: "<f8",
@@ -250,7 +250,7 @@ class GGUF(ArrayFile):
         return np.asarray(decode(raw.reshape(-1, length)))
 
     def _entry(self) -> tuple[str, Place]:
-        """Name of the next array, and its bytes counted from the first array."""
+        """Name and place of the next array, with offsets from the first array."""
         name = self._text()
         axes = self._number("<u4")
         if not 1 <= axes <= 4:
@@ -301,12 +301,12 @@ class GGUF(ArrayFile):
 
 
 def _half(raw: Bytes, begin: int) -> NDArray[np.float32]:
-    """Scale of each block, (n, 1)."""
+    """Half-precision number of each block at a byte, (n, 1)."""
     return np.ascontiguousarray(raw[:, begin : begin + 2]).view("<f2").astype(np.float32)
 
 
 def _nibbles(raw: Bytes, width: int) -> NDArray[np.float32]:
-    """Numbers of four bits: low halves of `width` bytes, then their high halves."""
+    """Four-bit numbers: low halves of `width` bytes, then their high halves."""
     parts = raw.reshape(len(raw), -1, 1, width)
     return np.concatenate([parts & 15, parts >> 4], axis=2).reshape(len(raw), -1).astype("f4")
 
@@ -324,7 +324,7 @@ def _q4_1(raw: Bytes) -> FloatArray:
 
 
 def _q4_k(raw: Bytes) -> FloatArray:
-    # Six bits of eight s and t in twelve bytes: four of each, then low bits of the others.
+    # Eight s and t of six bits in twelve bytes: four of each, then low bits of the others.
     low, middle, high = raw[:, 4:8], raw[:, 8:12], raw[:, 12:16]
     scales = np.hstack([low & 63, high & 15 | low >> 6 << 4]).astype(np.float32)
     shifts = np.hstack([middle & 63, high >> 4 | middle >> 6 << 4]).astype(np.float32)
@@ -352,5 +352,5 @@ _TYPES: dict[str, tuple[int, int, Callable[[Bytes], Any]]] = {
     "Q4_K": (144, 256, _q4_k),
     "Q6_K": (210, 256, _q6_k),
 }
-"""Type -> bytes of a block, numbers in it, and these in single precision."""
+"""Type -> bytes of a block, count of its numbers, and function that decodes blocks."""
 _NUMBERS = {0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 8: "Q8_0", 12: "Q4_K", 14: "Q6_K", 30: "BF16"}

@@ -1,11 +1,11 @@
 """Mean-field limit of a trained encoder, and the rate of convergence.
 
-Tokens, pairs of a word and its position, are drawn independently from texts. The encoder reads all
-N tokens, and the first n alone; their states differ by e_n. For smooth attention
+Tokens, pairs of a word and a position, are drawn independently. The encoder computes states of all
+N tokens, and of the first n alone. Their relative difference is e_n. For smooth attention
 
     e_n = ( mean_i |x_i^{(n)} - x_i^{(N)}|^2 / mean_i |x_i^{(N)}|^2 )^{1/2} = C (1/n - 1/N)^{1/2},
 
-the propagation of chaos with the rate of Monte Carlo: the field of n tokens is a sample of n.
+propagation of chaos at the Monte Carlo rate, as the mean field is a mean over n samples.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ from meanfield.progress import followed, wants_bar
 
 @dataclass(frozen=True, eq=False)
 class TokenLimit:
-    """States of n tokens beside the states of the same tokens among N.
+    """Differences between states of n tokens alone and of the same tokens among N.
 
     Attributes
     ----------
     model : str
     counts : ndarray of int, shape (n_counts,)
-        n.
+        Values of n.
     tokens : int
         N.
     errors : ndarray, shape (runs, n_counts, layers)
-        Root mean square over tokens of |x^{(n)} - x^{(N)}|, relative to the same of |x^{(N)}|,
-        after each layer.
+        e_n after each layer, see `token_limit`.
     """
 
     model: str
@@ -45,24 +44,15 @@ class TokenLimit:
 
     @property
     def mean(self) -> FloatArray:
-        """Root mean square over runs, (n_counts, layers)."""
+        """Root mean square of errors over runs, (n_counts, layers)."""
         return np.asarray(np.sqrt(np.mean(self.errors**2, axis=0)))
 
     def exponents(self, least: int = 0) -> tuple[FloatArray, FloatArray]:
         """Slopes of log e_n in log(1/n - 1/N) after each layer, and their standard errors.
 
-        The rate of Monte Carlo is 1/2. Runs are fitted apart: the error is that of their
-        mean, NaN of a single one. Both are NaN where tokens do not attend to each other.
-
-        Parameters
-        ----------
-        least : int
-            Counts below it are left out.
-
-        Raises
-        ------
-        ValueError
-            If fewer than two counts remain.
+        The Monte Carlo rate is 1/2. Each run is fitted separately; results are the mean slope and
+        its standard error, NaN for a single run. Both are NaN where tokens do not attend to each
+        other. Counts n < `least` are left out; ValueError if fewer than two remain.
         """
         large = self.counts >= least
         if large.sum() < 2:
@@ -101,7 +91,7 @@ def token_limit(
     runs: int = 4,
     progress: bool | None = None,
 ) -> TokenLimit:
-    """Distance of n tokens of an encoder from the same tokens among N, after each layer.
+    """Difference between states of n tokens alone and among N tokens, after each encoder layer.
 
         e_n = ( mean_i |x_i^{(n)} - x_i^{(N)}|^2 / mean_i |x_i^{(N)}|^2 )^{1/2}
 
@@ -109,19 +99,19 @@ def token_limit(
     ----------
     encoder : Encoder
     texts : str, or several
-        Where words come from: a word of theirs stands at any position, each as likely.
+        Texts whose words are drawn, each with an independent, uniform position.
     rng : numpy.random.Generator
-    counts, tokens : int
-        n, below N; memory grows like N^2.
+    counts, tokens : sequence of int, int
+        Values of n, and N; computing time grows like N^2.
     runs : int
-        How often N tokens are drawn anew.
+        Number of draws of N tokens.
     progress : bool, optional
-        Show how far it is.
+        Show a bar; by default in notebooks.
 
     Raises
     ------
     ValueError
-        If the texts are empty, or counts do not lie between 2 and N.
+        If the texts are empty, runs < 1, or counts do not lie between 2 and N - 1.
     """
     words = np.concatenate([encoder.tokens(text)[1:-1] for text in listed(texts)])
     if not len(words):
@@ -148,7 +138,7 @@ def _runs(
         positions = rng.integers(encoder.longest, size=tokens)
         start = encoder.embedded(rng.choice(words, tokens), positions)
         errors = np.empty((len(sizes), len(encoder.layers)))
-        # Layer by layer, so that the states of one depth alone are kept.
+        # Layer by layer, to store the states of one depth only.
         everything, parts = start, [start[:n] for n in sizes]
         for depth, layer in enumerate(encoder.layers):
             everything, parts = layer(everything), [layer(part) for part in parts]
