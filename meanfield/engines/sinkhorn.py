@@ -38,8 +38,8 @@ _DEPTH = 12
 _NEAR = 1e-6
 # Combinations of sweeps with a smaller squared change, as a share of the largest, are rounding.
 _DEPENDENT = 1e-14
-# Largest residual over the smallest so far. Sweeps hardly change modes of clusters far apart; a
-# step corrects such a mode at once, and first disturbs the others.
+# Largest ratio of a residual to the smallest so far. Sweeps hardly change modes of clusters far
+# apart; a mixed step corrects such a mode at once, and first disturbs the others.
 _SLACK = 4.0
 
 FEW = 200

@@ -66,7 +66,7 @@ class Stepper(Protocol):
         ...
 
     def step(self, largest: float = ...) -> bool:
-        """Take one step, not longer than `largest`; False if no step succeeds."""
+        """Take a step, not longer than `largest` unless steps are fixed; False if none succeeds."""
         ...
 
     def interpolate(self) -> None:

@@ -103,7 +103,7 @@ def stochastic(
 
     diffuse: noise alone for a time: `Manifold.diffuse` for diffusivity times that time.
     shape: shape of the normals: (n,) on the circle, (n, d - 1) on S^(d-1), (n, d) in R^d.
-    step: positive; the midpoint rule limits it by its stability.
+    step: positive; the stability of the midpoint rule limits it.
     seed: 0 to 2^64 - 1.
     steps: steps that the run took before; it continues equal to the bit.
 

@@ -103,7 +103,7 @@ def label_cells(space: Manifold, length: float) -> LabelCells:
 
 
 def usual_order(space: Manifold) -> int:
-    """Nodes along each direction of a cell, unless another number is asked for."""
+    """Nodes along each direction of a cell of `label_cells`."""
     orders = {"axial": ORDER, "circle": ORDER, "sphere": sphere.ORDER}
     return of_space(orders, space, "label space")
 

@@ -15,7 +15,7 @@ from meanfield.spaces.manifold import Geometry
 
 # Pairs whose distances are in memory at once: 32 MB.
 _PAIRS = 2**22
-# Mean number of near points up to which groups are components of a sparse graph.
+# Near points for each row of a block up to which groups are components of a sparse graph.
 _FEW_LINKS = 64
 
 

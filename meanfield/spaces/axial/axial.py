@@ -125,7 +125,7 @@ class Axial(Angles):
         return float((first[:count] * np.conj(second[:count])).real.sum())
 
     def largest_sizes(self, max_degree: int) -> FloatArray:
-        """Root of N_l for each degree: the modulus of the moments of a Dirac at a pole."""
+        """Root of N_l for each degree: the size of f_l of a Dirac measure at a pole."""
         return harmonics.roots(self.ambient, max_degree)
 
     def order_parameter(self, moments: ModalArray) -> float:

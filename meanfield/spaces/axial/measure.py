@@ -66,7 +66,7 @@ def check_distribution(d: int, coefficients: ModalArray) -> None:
         )
 
 
-# Least number of angles in the table, and number a degree; steps that bring a cell to rounding.
+# Least number of angles in the table, and number for each degree; largest number of steps.
 _TABLE, _A_DEGREE = 2048, 16
 _STEPS = 60
 _CLOSE = 1e-15
