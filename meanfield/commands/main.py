@@ -21,7 +21,7 @@ from meanfield.commands.progress import drop, open_streams, say
 from meanfield.errors import SimulationError, one_line
 from meanfield.renamed import RenamedWarning
 
-# They do not even load numpy.
+# Commands that do not even load numpy.
 _LOAD_NOTHING = ("init",)
 # Module -> its commands; other commands have a module of their own name.
 _MODULES = {

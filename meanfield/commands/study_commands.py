@@ -40,7 +40,7 @@ from meanfield.terms.attention import Head
 
 
 def compare_command(options: argparse.Namespace) -> int:
-    """Particle systems against their mean-field limit, in Wasserstein distance."""
+    """Particle systems against their mean-field limit, by a distance of measures."""
     config = load_config(options.config, options.set, study="compare", code=options.code)
     check_comparison_memory(config, options)
     left = partial(systems_left, config.compare)

@@ -62,7 +62,7 @@ def read_document(source: Path) -> dict[str, Any]:
 
 
 def stored_document(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Run file that a result was made from; old ones lack the normalization "none", their default.
+    """Run file of a result, with its normalization, which old results omit if it is "none".
 
     >>> stored_document({"config": "problem = {beta = 4.0}", "normalization": "none"})
     {'problem': {'beta': 4.0, 'normalization': 'none'}}

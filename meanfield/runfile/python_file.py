@@ -196,7 +196,7 @@ class FileFunction:
 
     path: Path  # the file
     name: str  # the function in it
-    text: bytes  # of the file
+    text: bytes  # content of the file
     label: str = field(compare=False)  # beginning of errors
 
     def __call__(self, *arguments: Any) -> Any:
@@ -261,7 +261,7 @@ def _term(reference: FileTerm) -> Any:
 
 @lru_cache(maxsize=8)
 def _loaded(function: FileFunction) -> Callable[..., Any]:
-    """The user's function; the file is executed once in a process."""
+    """The user's function: its file is executed once for each of 8 cached functions."""
     path = function.path
     spec = importlib.util.spec_from_file_location(f"meanfield_user_{path.stem}", path)
     if spec is None or not isinstance(spec.loader, SourceFileLoader):
@@ -453,7 +453,7 @@ def _numbers(label: str, path: Path, what: str) -> npt.NDArray[Any]:
 
 
 def last_state_of_run(folder: Folder, bare: Problem, /, path: str) -> InitialLaw:
-    """Last state of a run file."""
+    """Last state in a result file."""
     from meanfield.store.run_file import load
 
     label = f"path = {format_value(path)}"

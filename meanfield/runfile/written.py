@@ -1,6 +1,6 @@
 """Run-file document of a call in Python, and the problem that the document in a file describes.
 
-Files of runs contain the document. Kernels and laws without a run-file form, such as functions,
+Result files contain the document. Kernels and laws without a run-file form, such as functions,
 appear by name; laws also with a digest of the initial measure.
 
 Restoring the problem reads no other file and executes no Python. Tokens from a file of their own

@@ -1,8 +1,8 @@
-"""Record a stream of snapshots into a run file that is whole at every instant.
+"""Record a stream of snapshots into a result file that is whole at every instant.
 
-Rows are appended to a copy that replaces the run file (`locks.OutputFile`). This happens whenever
-it costs at most a tenth of the run's time or many bytes of states wait, and at the end. Rows go
-only into the file that this process wrote before.
+Rows are appended to a copy that replaces the file (`locks.OutputFile`). This happens whenever it
+costs at most a tenth of the run's time or many bytes of states wait, and at the end. Rows go only
+into the file that this process wrote before.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def record(
 ) -> Iterator[Snapshot]:
     """Pass snapshots through and record them.
 
-    - output: the run file. With `resume` it exists and is continued, else it is made anew; an
+    - output: the result file. With `resume` it exists and is continued, else it is made anew; an
       earlier result stays until this run has a row beyond its start.
     - observe: snapshot -> observables.
     - keep_state: "all", "last" or "none": states to keep. "last" keeps that of the last row, also

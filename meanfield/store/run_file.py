@@ -1,9 +1,11 @@
-"""The run file (HDF5): its layout, and how to read it.
+"""The result file of a run (HDF5): its layout, and how to read it.
 
     /time                   (n_saves,) scaled time, with units, paper_time_factor, growth_rate_max
     /moments                circle (n_saves, K + 1) complex: int e^{-ik theta} dmu
                             sphere (n_saves, 2, L + 1, L + 1) real: int Y_lm dmu, laid out as
                             in pyshtools (4-pi normalised, no Condon-Shortley phase)
+                            axial:D (n_saves, L + 1) real; sphere:D, space:D (n_saves, 1 + D) real:
+                            mass and mean
     /observables/<name>     (n_saves,); clusters/count (n_saves,), clusters/mass and /centre padded;
                             a user's own (n_saves,), or (n_saves, n) padded
     /density/coefficients   (n_kept, ...) with the axes of moments, zeros above /density/degree;
@@ -11,8 +13,7 @@
     /labelled/coefficients  (n_kept, M, ...) the same of the density of each label;
                             /labelled/values, weights (M,); /labelled/mean (n_kept, ...) of all
     /measure/points, weights, save    the same for points: angles (n_kept, n) or vectors
-                            (n_kept, n, 3), NaN beyond /measure/count; weights only where they
-                            are not equal
+                            (n_kept, n, D), NaN beyond /measure/count; weights only if not equal
     /diagnostics/<name>     (n_saves,); representation as text
     /events/<column>        (n_events,) see `events.Event`: time, kind and
                             text; first_cluster, second_cluster; first_mass, second_mass
@@ -111,7 +112,7 @@ _LARGEST_MOMENT = 1000.0
 
 
 def load(path: str | os.PathLike[str], states: str = "all") -> Run:
-    """Load a run file.
+    """Load the result file of a run.
 
     states: states to read: "all", "last" or "none"; the others become None.
 
@@ -125,7 +126,7 @@ def load(path: str | os.PathLike[str], states: str = "all") -> Run:
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> tuple[Checkpoint, str]:
-    """Checkpoint of a run file, and its representation."""
+    """Checkpoint of a result file, and its representation."""
     with opened(path) as file:
         check_format(path, file)
         if "checkpoint" not in file:
@@ -168,7 +169,7 @@ def _fixed(group: h5py.Group) -> dict[str, Any]:
 
 
 def file_results(file: h5py.File) -> dict[str, Any]:
-    """Datasets of an open run file that its hash covers, see `result_hash`."""
+    """Datasets of an open result file that its hash covers, see `result_hash`."""
     count = len(increasing_times(file))
     moments = file.get("moments", _NO_MOMENTS)
     results = run_results(file["time"], moments, stored_observables(file))
@@ -179,7 +180,7 @@ def file_results(file: h5py.File) -> dict[str, Any]:
 
 
 def check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
-    """Refuse an open file that is not a run file of this format."""
+    """Refuse an open file that is not the result file of a run, in this format."""
     version = file.attrs.get("format_version")
     kind = study_kind(file)
     if kind is not None:
@@ -254,7 +255,7 @@ def _check_config(text: str) -> None:
 
 
 def _requested_unit(attributes: dict[str, Any]) -> str:
-    """Unit of time in the run file that a file of an older version holds."""
+    """Unit of time in the run file that a result file of an older version contains."""
     with suppress(ValueError, KeyError, TypeError, AttributeError):
         unit = tomllib.loads(str(attributes["config"]))["time"]["unit"]
         return unit if unit in TIME_UNITS else "scaled"
@@ -454,7 +455,7 @@ GROUP = "fluctuations"
 
 
 def write_fluctuations(file: h5py.File, fluctuations: Fluctuations) -> None:
-    """Write fluctuations at all saved times in place of those of an open run file."""
+    """Write fluctuations at all saved times in place of those of an open result file."""
     drop_fluctuations(file)
     group = file.create_group(GROUP)
     # The same time under another name, for xarray.
@@ -464,7 +465,7 @@ def write_fluctuations(file: h5py.File, fluctuations: Fluctuations) -> None:
 
 
 def drop_fluctuations(file: h5py.File) -> None:
-    """Delete the fluctuations of an open run file."""
+    """Delete the fluctuations of an open result file."""
     if GROUP in file:
         del file[GROUP]
 
@@ -472,7 +473,7 @@ def drop_fluctuations(file: h5py.File) -> None:
 def read_fluctuations(
     file: h5py.File, attributes: Mapping[str, Any], problem: Callable[[], Problem]
 ) -> Fluctuations | None:
-    """Fluctuations of an open run file, or None; `problem` is called at first use."""
+    """Fluctuations of an open result file, or None; `problem` is called at first use."""
     if GROUP not in file:
         return None
     from meanfield.finite.results import Fluctuations

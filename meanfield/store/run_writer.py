@@ -1,4 +1,4 @@
-"""Write run files (layout: `run_file`): rows appended to datasets that grow along every axis.
+"""Write result files of runs (layout: `run_file`), in datasets that grow along every axis.
 
 `append` writes rows into an open file; `recorder` keeps files whole.
 """
@@ -76,7 +76,7 @@ def room(rows: Sequence[Row]) -> int:
 
 
 def create(file: h5py.File, attributes: dict[str, Any], growth_rates: FloatArray) -> None:
-    """Lay out an empty run file: attributes, time axis and stability."""
+    """Lay out an empty result file: attributes, time axis and stability."""
     file.attrs["format_version"] = FORMAT_VERSION
     for key, value in attributes.items():
         file.attrs[key] = value

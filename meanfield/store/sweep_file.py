@@ -4,15 +4,15 @@
     parameters             list of {"key": "section.key", "values": [...]}, in the order given
     members                list of {"file", "overrides", "status", "result_hash"}, in the order of
                            the product, the last parameter changing first
-      file                 name of the run file in the folder
+      file                 name of the result file in the folder
       overrides            {"section.key": value, ...}
-      status               as in the run file, "failed: ..." without one; null: not finished
-      result_hash          as in the run file, or null
+      status               as in the result file, "failed: ..." without one; null: not finished
+      result_hash          as in the result file, or null
     attributes             meanfield_version, created, status, title, config, and attributes of
                            `provenance` and `wall_time`; config is the run file of the first member
 
 Strict JSON. It is replaced at once, about every second while members finish, and at the end. The
-run files have what it lacks until then; they are whole at every instant, too.
+result files have what it lacks until then; they are whole at every instant, too.
 """
 
 from __future__ import annotations
