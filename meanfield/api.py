@@ -415,7 +415,6 @@ def _warn_of_own_kernel(path: Path, section: Mapping[str, Any] | None) -> None:
 def _collected(
     evolution: Evolution, record: Record, callback: Callback | None, progress: bool | None
 ) -> Run:
-    """Run in memory."""
     rows: list[tuple[Snapshot, dict[str, FloatArray]]] = []
     endings: list[str] = []
     facts = evolution.origin | record.attributes
@@ -450,7 +449,6 @@ def _recorded(
     callback: Callback | None,
     progress: bool | None,
 ) -> Run:
-    """Run recorded into a file."""
     from meanfield.recording import recorded
     from meanfield.store.locks import OutputFile
     from meanfield.store.run_file import load

@@ -217,7 +217,6 @@ class Density:
 
     @property
     def max_degree(self) -> int:
-        """Largest degree that is stored."""
         return self.manifold.degree_of(self.coefficients)
 
     @checked

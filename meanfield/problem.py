@@ -302,7 +302,6 @@ class Problem:
 
     @property
     def staged(self) -> tuple[Problem, ...]:
-        """Problems of the timeline."""
         return tuple(problem for _, problem in self.timeline)
 
     @property
@@ -733,7 +732,6 @@ def _sorted(
     tuple[OwnTerm, ...],
     RandomValues | None,
 ]:
-    """Sort a list of terms by their kind."""
     attention, own, random = list[Any](), list[OwnTerm](), None
     for term in terms:
         if isinstance(term, Kernel | Attention):

@@ -64,7 +64,6 @@ class Evolution:
 
     @cached_property
     def unit_length(self) -> float:
-        """Scaled time of one unit."""
         return time_unit(self.problem, self.unit)
 
     @cached_property
@@ -78,7 +77,6 @@ class Evolution:
         return tuple((end * self.unit_length, stage) for end, stage in self.problem.timeline)
 
     def problem_at(self, time: float) -> Problem:
-        """Problem of the stage at a scaled time."""
         return self.problem.at(time, self.unit_length)
 
     def problem_after(self, time: float) -> Problem:

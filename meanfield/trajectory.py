@@ -204,7 +204,6 @@ class _Evolution:
 
     @property
     def problem(self) -> Problem:
-        """Problem of the step ahead."""
         return self._timeline[self._number][1]
 
     @property

@@ -61,7 +61,6 @@ class ActionBound:
 
     @property
     def holds(self) -> bool:
-        """True if all bounds hold."""
         return bool(self.kept.all())
 
     def __repr__(self) -> str:

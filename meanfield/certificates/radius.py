@@ -76,7 +76,6 @@ class CertifiedRadius:
 
     @property
     def holds(self) -> bool:
-        """True if all bounds hold."""
         return bool(self.kept.all())
 
     @property

@@ -77,7 +77,6 @@ class PlainLaw:
         return f"{type(self).__name__}({', '.join(words)})"
 
     def _take(self, **values: Any) -> None:
-        """Set fields of a frozen dataclass."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -194,7 +193,6 @@ class von_mises_fisher(PlainLaw):
 
     @property
     def components(self) -> tuple[Part, ...]:
-        """The law as a mixture of one component."""
         return ((1.0, self.mean, self.concentration),)
 
     def build(self, manifold: Manifold) -> Density:

@@ -1,30 +1,28 @@
-"""A run as an xarray.Dataset: the same numbers with named axes, units and long names.
+"""Runs and sweeps as xarray.Dataset, with named axes, units and long names.
 
-Variables:
+Variables of a run:
 
-    coordinates   time, degree; cluster where clusters were found
-    moments       (time, degree) complex on the circle, (time, kind, degree, order) on the sphere,
-                  (time, component) in other dimensions: mass and mean vector
+    coordinates   time, degree; cluster if the run has clusters
+    moments       (time, degree) complex on the circle, real with an axis; (time, kind, degree,
+                  order) on S^2; (time, component) in other dimensions: mass and mean vector
     observables   by name; clusters_count, clusters_mass, clusters_centre
-    diagnostics   as diagnostics_<name>
-    density       (time, angle) or (time, lat, lon), if a grid is asked for
+    diagnostics   diagnostics_<name>
+    density       (time, angle), (time, lat, lon) or (time, polar_angle), if `grid` is given
     label_moments (time, label, degree) of labelled densities, with coordinates label, label_weight
     fluctuations  fluctuations_covariance, _relation (time, moment, other_moment), _shift and _limit
                   (time, moment), if the run has them, flat as in its file
-    growth_rates  (degree), as far as moments by degree go; NaN where no rate is stored
+    growth_rates  (degree), as many as moments by degree; NaN where no rate is stored
 
-A sweep as an xarray.Dataset: observables over its parameters, and over time where it is shared.
-
-Variables:
+Variables of a sweep:
 
     coordinates   a dimension for each parameter, by its short name: numbers or words; time
     observables   (parameters..., time) by name; clusters, their number
     last_time     (parameters...) the last saved time of each run, in its unit
-    status        (parameters...) how each run ended, "not finished" where it has not
+    status        (parameters...) how each run ended, or "not finished"
 
-Saved times are shared if every run has the first saved times of the longest run, each in its own
-unit. Otherwise observables are taken at the last saved time of each run, without an axis of time;
-the attribute `values` says which.
+The axis time exists if every run has the first saved times of the longest run, each in its own
+unit. Otherwise observables are those of the last saved time of each run; the attribute `values`
+says which.
 """
 
 from __future__ import annotations
@@ -62,17 +60,15 @@ _UNITS = {"clusters/centre": "rad"}
 
 
 def to_xarray(run: Run, *, grid: int | None = None, width: float | None = None) -> xarray.Dataset:
-    """Dataset of a run: moments, observables, diagnostics, growth rates; its density on a grid.
+    """Dataset of a run: moments, observables, diagnostics, growth rates, and density on a grid.
 
-    - run: its states are not copied; they stay in `run.measures`.
-    - grid: adds `density` relative to uniform on that many angles in [-pi, pi), coordinate `angle`;
-      on the sphere on so many longitudes, `lon`, and half as many latitudes, `lat`, all in radians
-      and in the middle of equal cells. NaN where a state was not kept, and at times of tokens and
-      atoms unless a width is given.
-    - width: angle over which to smooth the density of every time, see `Measure.smoothed`.
+    - grid: adds `density` relative to uniform at this number of angles in [-pi, pi), or of
+      longitudes `lon` and half as many latitudes `lat`, all in radians and in the middle of equal
+      cells. NaN where a state was not kept, and for tokens and atoms unless a width is given.
+    - width: angle over which to smooth the densities, see `Measure.smoothed`.
 
     A slash in a name becomes an underscore. Attributes are the run's. Time is in the unit of the
-    run, and its attributes say how to convert it.
+    run, and its attributes have the factors to convert it.
 
     >>> import meanfield as mf
     >>> from meanfield.api import simulate
@@ -156,18 +152,17 @@ def study_to_xarray(result: StudyResult) -> xarray.Dataset:
 def named_dataset(
     variables: dict[str, Any], coordinates: dict[str, Any], attributes: Mapping[str, Any]
 ) -> xarray.Dataset:
-    """Dataset of xarray, which is optional."""
+    """Dataset of xarray; ValueError if xarray is not installed."""
     try:
         import xarray
     except ImportError:
         raise ValueError("to_xarray needs xarray: pip install xarray h5netcdf.") from None
-    # NetCDF knows no booleans.
+    # NetCDF has no booleans.
     plain = {k: int(v) if isinstance(v, bool) else v for k, v in attributes.items()}
     return xarray.Dataset(variables, coordinates, plain)
 
 
 def _fluctuations(fluctuations: Fluctuations) -> dict[str, Any]:
-    """Variables of fluctuations."""
     labels = {
         "limit": "moments of the limit",
         "shift": "lim N (E m - limit) of N tokens",
@@ -182,12 +177,12 @@ def _fluctuations(fluctuations: Fluctuations) -> dict[str, Any]:
 
 
 def _grid(space: Manifold, count: int) -> tuple[dict[str, Any], FloatArray]:
-    """Coordinates of the middles of equal cells, and these as points (lat, lon, 3) or (angle,)."""
+    """Coordinates of the middles of equal cells, and these points (lat, lon, 3) or (angle,)."""
     if not (isinstance(count, int | np.integer) and count >= 2):
         raise ValueError(f"grid must be a number of angles, at least 2, got {count!r}.")
     if not space.has_series:
         raise ValueError(f"tokens on {space} have no density: leave out grid.")
-    # Two angles for each sine and cosine: more show nothing new.
+    # Two angles per degree; more add nothing.
     at_most(2 * space.largest_degree, grid=count)
     angles = 2 * np.pi * (np.arange(count) + 0.5) / count - np.pi
     radians = {"units": "rad"}
@@ -206,7 +201,7 @@ def _grid(space: Manifold, count: int) -> tuple[dict[str, Any], FloatArray]:
 
 
 def _label_moments(run: Run, density: LabelledDensity) -> np.ndarray[Any, Any]:
-    """Moments of every label at every saved time, NaN where a state was not kept."""
+    """Moments of every label at every saved time; NaN where a state was not kept."""
     space, moments = run.manifold, np.asarray(run.moments)
     degree = moments.shape[-1] - 1
     nothing = np.full((len(density.labels), *moments.shape[1:]), np.nan)
@@ -221,7 +216,7 @@ def _label_moments(run: Run, density: LabelledDensity) -> np.ndarray[Any, Any]:
 
 
 def _densities(run: Run, points: FloatArray, width: float | None) -> FloatArray:
-    """Density at points at every saved time; NaN for points without a density."""
+    """Density at points at every saved time; NaN where a measure has none."""
     nothing = np.full(points.shape[: points.ndim - len(run.manifold.point_shape)], np.nan)
     return np.array(
         [
@@ -241,23 +236,23 @@ def _time_attributes(run: Run) -> dict[str, Any]:
 
 
 def _to_length(values: np.ndarray[Any, Any], length: int) -> np.ndarray[Any, Any]:
-    """Cut, or fill with NaN."""
+    """Values cut, or filled with NaN, to a length."""
     filled = np.full(length, np.nan)
     common = min(len(values), length)
     filled[:common] = values[:common]
     return filled
 
 
-# Rounding of times by conversion of units, see `Run.index_of`.
+# Relative rounding of times by conversion of units, see `Run.index_of`.
 _SAME = 1e-9
 
 
-# Members that one task of Dask reads.
+# Number of members that one task of Dask reads.
 _CHUNK = 64
 
 
 def sweep_to_xarray(sweep: Sweep, lazy: bool = False) -> xarray.Dataset:
-    """Dataset of a sweep; lazy: of Dask arrays, as the first run that has ended promises them."""
+    """Dataset of a sweep; `lazy` makes Dask arrays, with shapes of the first completed run."""
     axes = sweep.names
     runs = _first(sweep) if lazy else sweep.observed
     names, times = observable_names(runs), shared_times(runs)
@@ -294,7 +289,7 @@ def sweep_to_xarray(sweep: Sweep, lazy: bool = False) -> xarray.Dataset:
 
 
 def _first(sweep: Sweep) -> list[Run]:
-    """The first run that has ended with its last saved time."""
+    """The first completed run, as a list."""
     ended = next((member for member in sweep.members if member.status == COMPLETED), None)
     if ended is None:
         raise ValueError(f"no run of {sweep.folder} is completed: leave out lazy=True.")
@@ -325,7 +320,7 @@ def _rows(
 def _delayed(
     read: Callable[[IntArray], FloatArray], numbers: IntArray, shape: tuple[int, int]
 ) -> Any:
-    """Dask array of what is read of members, some of them a task."""
+    """Dask array of the observables of members, several members per task."""
     from dask.array import from_array
     from dask.array.core import normalize_chunks
 
@@ -337,7 +332,7 @@ def _delayed(
 
 
 def shared_times(runs: Sequence[Run | None]) -> FloatArray | None:
-    """Saved times of the longest run if all others save the first of them, None else."""
+    """Saved times of the longest run if all others have the first of them, else None."""
     finished = [run for run in runs if run is not None and len(run.scaled_time)]
     if not finished or len({run.unit for run in finished}) > 1:
         return None
@@ -346,7 +341,7 @@ def shared_times(runs: Sequence[Run | None]) -> FloatArray | None:
 
 
 def _shares(run: Run, times: FloatArray) -> bool:
-    """True if a run saved the first of these times."""
+    """True if the saved times of a run are the first of these."""
     begin = times[: len(run.time)]
     same = len(begin) == len(run.time) and np.all(np.abs(run.time - begin) <= _SAME * np.abs(begin))
     return bool(same)

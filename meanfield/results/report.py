@@ -1,7 +1,6 @@
 """Report of a result: text, HTML and Markdown for people, JSON and CSV for programs.
 
-Curves and bars as small as a word are SVG in the colour of the text around them, so that they
-show on a dark page, too.
+Curves and bars of the size of a word are SVG in the colour of the text, also on dark pages.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from meanfield.store.layout import escaped
 from meanfield.terms.flows import Flow
 
 _LEFT = ' style="text-align: left"'
-# Rows of a table that a notebook shows, the first and the last.
+# Largest number of rows that a notebook shows.
 _MOST_ROWS = 60
 
 
 class Block(str):
-    """Part of a report: text, and the cells that HTML and Markdown show in its place."""
+    """Part of a report: text, and cells for HTML and Markdown."""
 
-    header: Sequence[str]  # empty of names and values
+    header: Sequence[str]  # empty for rows of (name, value)
     rows: Sequence[Sequence[Any]]
     above: str
     below: str
@@ -40,20 +39,18 @@ class Block(str):
     def of(
         cls, text: str, header: Sequence[str], rows: Any, above: str = "", below: str = ""
     ) -> Block:
-        """Block whose text has a line above the cells and lines below them."""
+        """Block with a line above the cells and lines below them."""
         block = cls("\n".join(part for part in (above, text, below) if part))
         block.header, block.rows, block.above, block.below = header, rows, above, below
         return block
 
     @property
     def html(self) -> str:
-        """HTML table between its lines."""
         show = rows_html(self.header, shortened(self.rows)) if self.header else ""
         return f"{_lines(self.above)}{show or html_table('', self.rows)}{_lines(self.below)}"
 
     @property
     def markdown(self) -> str:
-        """Table of Markdown between its lines."""
         head = self.header or ("", "")
         rows = [head, ["---"] * len(head), *([_cell(cell) for cell in row] for row in self.rows)]
         text = "\n".join(
@@ -64,27 +61,25 @@ class Block(str):
 
 @dataclass(frozen=True)
 class Report:
-    """Report of a result, as commands, `print` and notebooks show it."""
+    """Report of a result for commands, `print` and notebooks."""
 
-    blocks: Sequence[str]  # facts and tables, with an empty line between them
+    blocks: Sequence[str]  # facts and tables
     data: Mapping[str, Any]  # one object for programs
-    # Names of columns -> their numbers.
-    columns: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
-    heading: str = ""  # what it is of, for pages
+    columns: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)  # of the CSV table
+    heading: str = ""  # of HTML and Markdown
 
     def __str__(self) -> str:
         return "\n\n".join(self.blocks)
 
     def text(self) -> str:
-        """Lines that a terminal shows."""
         return str(self)
 
     def json(self) -> str:
-        """One JSON object with all digits; numbers that are not finite are null."""
+        """One JSON object with all digits; null for numbers that are not finite."""
         return json.dumps(_plain(self.data), allow_nan=False)
 
     def csv(self) -> str:
-        """Table of its columns with all digits."""
+        """Table of the columns with all digits."""
         lines = io.StringIO()
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(self.columns)
@@ -93,14 +88,13 @@ class Report:
         return lines.getvalue()
 
     def html(self) -> str:
-        """Tables that a notebook shows, everything escaped."""
+        """Tables for a notebook; all text is escaped."""
         head = [f"<p><b>{escape(self.heading)}</b></p>"] if self.heading else []
         return "\n".join(
             [*head, *(b.html if isinstance(b, Block) else _lines(b) for b in self.blocks)]
         )
 
     def markdown(self) -> str:
-        """Tables of Markdown."""
         head = [f"**{self.heading}**"] if self.heading else []
         return "\n\n".join([*head, *(getattr(block, "markdown", block) for block in self.blocks)])
 
@@ -119,7 +113,7 @@ def table(
 
 
 def shortened(rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
-    """Rows, of many the first and the last."""
+    """Rows; of more than 60 the first 30 and the last 30."""
     if len(rows) <= _MOST_ROWS:
         return list(rows)
     half = _MOST_ROWS // 2
@@ -127,7 +121,7 @@ def shortened(rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
 
 
 def html_table(heading: str, pairs: Iterable[Sequence[Any]]) -> str:
-    """Table of names and values under a heading, everything escaped.
+    """Table of names and values under a heading; all text is escaped.
 
     >>> print(html_table("Run", [("t < 1", 0.5)]))
     <table><thead><tr><th colspan="2" style="text-align: left">Run</th></tr></thead><tbody>
@@ -153,7 +147,7 @@ def rows_html(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _html_cell(value: Any) -> str:
-    """A cell, escaped; a drawing as it is."""
+    """Escaped cell; a drawing stays SVG."""
     if isinstance(value, Sparkline):
         return value.html
     if value is None:
@@ -162,12 +156,11 @@ def _html_cell(value: Any) -> str:
 
 
 def _lines(text: str) -> str:
-    """Paragraph of lines."""
     return f"<p>{escape(text.strip()).replace(chr(10), '<br/>')}</p>" if text.strip() else ""
 
 
 def flow_facts(flow: Flow) -> list[tuple[str, Any]]:
-    """Rows of a report that say how tokens follow the mean field."""
+    """Rows of a report with normalization, strength and diffusivity."""
     pairs: list[tuple[str, Any]] = [("normalization", flow.normalization)]
     pairs.append(("strength", f"{flow.strength:g}"))
     return [*pairs, ("diffusivity", f"{flow.diffusivity:g}")] if flow.diffusivity else pairs
@@ -189,7 +182,7 @@ def _cell(value: Any) -> str:
 
 
 def _csv_cell(value: Any) -> str:
-    """All digits of a number; a word as it may be shown."""
+    """All digits of a number; escaped text."""
     return escaped(value) if isinstance(value, str) else repr(value)
 
 
@@ -213,7 +206,7 @@ _OF_HEADS = {"none": "not normalised", "softmax": "softmax", "sinkhorn": "Sinkho
 
 
 def attention_words(facts: Facts) -> tuple[str, str]:
-    """Kernel or heads, and their normalisation, in words.
+    """Words for the kernel or heads, and for the normalisation.
 
     >>> attention_words(Facts(kernel="exponential", normalized=True))
     ('exponential kernel', 'SA')
@@ -222,7 +215,7 @@ def attention_words(facts: Facts) -> tuple[str, str]:
     >>> attention_words(Facts(heads=1, normalization="none"))
     ('1 head', 'not normalised')
 
-    Terms without attention have the kernel "none", and no words:
+    Problems without attention have the kernel "none", and no words:
 
     >>> attention_words(Facts(heads=1, kernel="none"))
     ('', '')
@@ -250,25 +243,24 @@ def problem_words(facts: Facts) -> str:
 
 
 def at_start(facts: Facts) -> str:
-    """Argument of beta, which facts have of time 0, where it is a function of time."""
+    """Suffix "(0)" if beta is a function of time: facts have its value at time 0."""
     return "(0)" if "kernel" in facts.functions else ""
 
 
 _WIDTH, _HEIGHT = 96.0, 18.0
-# More places than pixels would make large tables of long runs, and show no more.
+# As many points as pixels: more would only make large tables.
 _MOST_POINTS = 97
 
 
 @dataclass(frozen=True)
 class Sparkline:
-    """A small drawing with the words beside it."""
+    """A small drawing with words beside it."""
 
     shapes: str  # SVG within a box of 96 by 18
-    words: str  # plain text, which is also what is read aloud
+    words: str  # plain text, also for screen readers
 
     @property
     def html(self) -> str:
-        """Drawing and words, to stand in a cell."""
         if not self.shapes:
             return escape(self.words)
         return (
@@ -280,7 +272,7 @@ class Sparkline:
 
 
 def curve(values: FloatArray, words: str) -> Sparkline:
-    """Values in their order, with gaps where they are not finite.
+    """Curve of values, with gaps where they are not finite.
 
     >>> curve(np.array([0.0, 1.0, np.nan, 1.0]), "rises").shapes.split(" fill")[0]
     '<path d="M1 17L32.3 1M95 1h0"'
@@ -308,7 +300,7 @@ def curve(values: FloatArray, words: str) -> Sparkline:
 
 
 def bars(values: FloatArray | Sequence[float], words: str) -> Sparkline:
-    """Bars from zero up or down, the largest in full colour.
+    """Bars from zero; the largest has full colour.
 
     >>> bars([0.0, 2.0, -1.0], "a mode grows").shapes.count("<rect")
     3
@@ -328,7 +320,7 @@ def bars(values: FloatArray | Sequence[float], words: str) -> Sparkline:
 
 
 def _heights(values: FloatArray) -> FloatArray:
-    """Heights in the box, downwards; a constant lies in the middle."""
+    """Vertical positions in the box, from the top; a constant is in the middle."""
     low, high = np.nanmin(values), np.nanmax(values)
     if low == high:
         return np.full(len(values), _HEIGHT / 2)

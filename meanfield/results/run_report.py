@@ -1,4 +1,4 @@
-"""Report of a run, of what happened in it, and of its truncation errors."""
+"""Report of a run, its events and its truncation errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_SAVES = 12
 
 
 def run_report(run: Run) -> Report:
-    """Facts, observables at a few saved times, events, fluctuations at the end."""
+    """Report with facts, observables at a few saved times, events and fluctuations at the end."""
     observables = run.separated_observables() if len(run.scaled_time) else run.observables
     single = {name: values for name, values in observables.items() if values.ndim == 1}
     columns = {time_name(run.unit): run.time, **dict(sorted(single.items()))}
@@ -65,7 +65,7 @@ def run_report(run: Run) -> Report:
 
 
 def _truncation(run: Run) -> str | None:
-    """Truncation error of the degrees in use, if the file contains the problem."""
+    """Truncation error of the degrees in use, if the run contains its problem."""
     if "config" not in run.attributes:
         return None
     try:
@@ -85,13 +85,13 @@ def _wants_fluctuations(run: Run) -> bool:
 
 
 def fluctuations_report(fluctuations: Fluctuations) -> Report:
-    """Report of fluctuations without a run: at the last time; columns of all times."""
+    """Report of fluctuations without a run at the last time, with columns over all times."""
     data = _fluctuations_json(fluctuations, 1.0)
     return Report([fluctuations_text(fluctuations)], data, fluctuations.columns)
 
 
 def fluctuations_text(fluctuations: Fluctuations, unit_length: float = 1.0) -> str:
-    """Limit, variance and shift of each degree at the last time that is resolved."""
+    """Limit, variance and shift of each degree at the last resolved time."""
     data = _fluctuations_json(fluctuations, unit_length)
     until = data["resolved_until"]
     if np.isnan(until):
@@ -111,7 +111,7 @@ def fluctuations_text(fluctuations: Fluctuations, unit_length: float = 1.0) -> s
 
 
 def _fluctuations_json(fluctuations: Fluctuations | None, unit_length: float) -> Any:
-    """The same for programs: lists from degree 1 on; null where the file has none."""
+    """Fluctuations for programs: lists from degree 1 on; None without fluctuations."""
     if fluctuations is None:
         return None
     last = max(int(fluctuations.resolved.sum()) - 1, 0)
@@ -132,7 +132,6 @@ def _format_cell(value: float) -> str:
 
 
 def _legend(columns: Mapping[str, Any]) -> str:
-    """Legend of the counts in the table."""
     peaks = "peaks: maxima of the attention potential; " if "peaks" in columns else ""
     return (
         'clusters: groups with gaps between them, "-" while nothing has separated'
@@ -141,7 +140,6 @@ def _legend(columns: Mapping[str, Any]) -> str:
 
 
 def _happened(run: Run) -> list[str]:
-    """Table of what happened on the way, if anything did."""
     if not run.events:
         return []
     rows, others = event_summary(run.events_in(run.unit))
@@ -155,8 +153,8 @@ def _happened(run: Run) -> list[str]:
 
 
 def problem_facts(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Facts of the problem, its status and its origin."""
-    # Older files know no other normalisation than softmax.
+    """Rows on the problem, the status and the origin of a run."""
+    # Older files have no normalisation but softmax.
     older = "softmax" if attributes.get("normalized") else "none"
     facts = {"normalization": older, **attributes}
     if attributes.get("heads") and attributes.get("kernel") != "none":
@@ -184,10 +182,10 @@ MOST_LINES = 20
 
 
 def event_summary(events: Sequence[Event]) -> tuple[list[tuple[float, str]], str]:
-    """Times and words of the weightiest events, at most 20, in order; and a line on the others.
+    """Times and texts of the most important events, at most 20, in order; and a line on the others.
 
-    Hand-overs and notes come first, atoms that begin at one time are one line, and of the merges
-    those whose lighter cluster is heaviest.
+    Hand-overs, notes and new clusters come before merges, and heavy merges (by the lighter cluster)
+    before light ones. New clusters at one time are one line.
     """
     shortened = _with_beginnings(events)
     weightiest = sorted(range(len(shortened)), key=lambda i: -_weight(shortened[i]))[:MOST_LINES]
@@ -197,16 +195,13 @@ def event_summary(events: Sequence[Event]) -> tuple[list[tuple[float, str]], str
 
 
 def event_lines(events: Sequence[Event], unit: float = 1.0) -> list[str]:
-    """Lines of progress on what happened; atoms that begin are not worth one.
-
-    Times are in units of so much scaled time.
-    """
+    """Lines of progress on events, without new clusters; `unit`: scaled time of one unit."""
     rows, others = event_summary([event for event in events if event.kind != "cluster"])
     return [f"t = {time / unit:.6g}: {text}" for time, text in rows] + ([others] if others else [])
 
 
 def event_summary_json(events: Sequence[Event]) -> dict[str, Any]:
-    """Events for programs; atoms at the start are arrays of their properties."""
+    """Events for programs; new clusters are arrays of their properties."""
     atoms = [event for event in events if event.kind == "cluster"]
     return {
         "events": [
@@ -230,7 +225,7 @@ def event_summary_json(events: Sequence[Event]) -> dict[str, Any]:
 
 
 def _with_beginnings(events: Sequence[Event]) -> list[Event]:
-    """Events with one for all atoms that begin at one time, where the first of them does."""
+    """Events in which one event replaces all new clusters of the same time."""
     starts: dict[float, list[float]] = {}
     for event in events:
         if event.kind == "cluster":
@@ -253,20 +248,20 @@ def _beginning(masses: list[float]) -> str:
 
 
 def _weight(event: Event) -> float:
-    """Hand-overs, notes and beginnings first, then merges by the lighter cluster."""
+    """Infinite for all events but merges, which have the mass of the lighter cluster."""
     return min(event.mass) if event.kind == "merge" else math.inf
 
 
-# Share of the largest speed that is reported of a softmax whose Z may be too small to certify any.
+# Error relative to the largest speed that is reported for softmax, if its Z may be too small.
 _SMALL_SHARE = 1e-6
 
 
 def truncation_summary(
     problem: Problem, options: Options, carriers: Iterable[str], tokens: int | None = None
 ) -> str | None:
-    """Bounds of what velocities lose at the degrees of the carriers of a run; None if unknown.
+    """Bounds of the truncation error of velocities for the carriers of a run; None if unknown.
 
-    tokens: how many, of equal mass; None where that is not known, or is not so.
+    tokens: number of tokens of equal mass, or None.
     """
     degrees: dict[int, str] = {}
     space = problem.manifold
@@ -274,7 +269,7 @@ def truncation_summary(
     for carrier in carriers:
         degree = problem.kernel_degree if not vectors else 0
         if carrier in ("particles", "atoms"):
-            # Atoms are few. No series is known of tokens in other dimensions.
+            # Atoms are few, and other dimensions have no series: sums over pairs.
             if (
                 vectors
                 or carrier == "atoms"
@@ -289,7 +284,7 @@ def truncation_summary(
     try:
         lost = {degree: _lost(truncation(problem, degree), problem, tokens) for degree in degrees}
     except (ValueError, ZeroDivisionError):
-        # Not known, or attention moves nothing.
+        # No bound is known, or attention moves nothing.
         return None
     parts: list[str] = []
     for degree, carrier in degrees.items():
@@ -301,10 +296,10 @@ def truncation_summary(
 
 
 def _lost(truncation_errors: Truncation, problem: Problem, tokens: int | None) -> tuple[str, ...]:
-    """Share of the largest speed, and of softmax from which Z on."""
+    """Error relative to the largest speed; for softmax also the Z above which it holds."""
     if not truncation_errors.normalized:
         return (f"{truncation_errors.velocity_error / truncation_errors.largest_speed:.2g}",)
-    # Tokens attend to themselves.
+    # Tokens attend to themselves, so Z >= 1/N.
     own = tokens if problem.attention is None and problem.beta > 0 else None
     error = (
         float(truncation_errors.softmax_error(None if own is None else 1.0 / own))

@@ -1,4 +1,4 @@
-"""Reports of studies: of compare, ensemble, diagram, sweep and replay."""
+"""Reports of studies: compare, ensemble, diagram, sweep and replay."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _HEADINGS = {
 
 
 def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str] = "") -> Report:
-    """Distances at the headline time, the exponent, amplification; data by size, then time."""
+    """Report with distances at the headline time, exponent and amplification; data (size, time)."""
     when = f"t = {study.exponent_time:.6g}"
     if np.isfinite(study.onset_times[0]):
         onset = study.onset_times[0]
@@ -92,7 +92,7 @@ def comparison_report(study: ConvergenceStudy, path: str | os.PathLike[str] = ""
 
 
 def ensemble_report(ensemble: Ensemble, path: str | os.PathLike[str] = "") -> Report:
-    """Mean counts beside the linear law, the distributions; data by size, then time."""
+    """Report with mean counts beside the linear law, and distributions; data (size, time)."""
     pairs = [
         ("normalization", ensemble.facts.normalization),
         ("runs", ensemble.counts.shape[1]),
@@ -124,7 +124,7 @@ def ensemble_report(ensemble: Ensemble, path: str | os.PathLike[str] = "") -> Re
 
 
 def merging_report(diagram: MergingDiagram, path: str | os.PathLike[str] = "") -> Report:
-    """Shares of merged pairs at a few betas and times; data by beta, then time."""
+    """Report with shares of merged pairs at a few betas and times; data (beta, time)."""
     rows = np.unique(np.linspace(0, len(diagram.betas) - 1, _MOST_BETAS).astype(int))
     columns = np.unique(np.linspace(0, len(diagram.times) - 1, _MOST_TIMES).astype(int))
     header = ["beta", *[f"t = {diagram.times[j]:.4g}" for j in columns], "largest s.e."]
@@ -162,7 +162,7 @@ def merging_report(diagram: MergingDiagram, path: str | os.PathLike[str] = "") -
 
 
 def full_report(study: Any, path: str | os.PathLike[str] = "") -> Report:
-    """Report of a study with a command, as far as its runs are made."""
+    """Report of a study of a command, for the runs that are finished."""
     make = _REPORTS.get(study.kind)
     report: Report = study.report() if make is None else make(study, path)
     return report
@@ -176,14 +176,14 @@ _REPORTS: dict[str, Callable[..., Report]] = {
 
 
 def study_report(study: ConvergenceStudy | Ensemble | MergingDiagram) -> Report:
-    """Report of a study; one line before each of its rows has a run."""
+    """Report of a study; only its repr until each row has a finished run."""
     if not study.finished.all():
         return Report([repr(study)], dict(study.attributes), study.columns)
     return full_report(study)
 
 
 def described_report(result: StudyResult) -> Report:
-    """Report of the tables that a result has as plain data; all its arrays for programs."""
+    """Report of the `parts` of a result; its arrays are the data for programs."""
     blocks = [
         part
         if isinstance(part, str)
@@ -203,7 +203,7 @@ def described_report(result: StudyResult) -> Report:
 
 
 def _report(study: Any, blocks: list[str], data: dict[str, Any]) -> Report:
-    """Report under the title of a study, and how it ended where that was early."""
+    """Report with the title of a study, and its status if it ended early."""
     status = study.facts.status
     early = [facts([("ended", status)])] if status != COMPLETED else []
     heading = _HEADINGS[study.kind]
@@ -235,7 +235,7 @@ def _headline_table(study: ConvergenceStudy) -> str:
         )
     ]
     if not np.any(study.widths > 0):
-        # Exact distances need no column that says so.
+        # Without brackets the column of widths is all 0.
         header, rows = header[:-1], [row[:-1] for row in rows]
     if np.isfinite(study.certified_exponents[at]):
         header.insert(2, "certified")
@@ -245,7 +245,7 @@ def _headline_table(study: ConvergenceStudy) -> str:
 
 
 def _certified(study: ConvergenceStudy) -> str:
-    """Until when the certified distance of the largest size says something."""
+    """Words on the certified distance, and the time until which it is below pi."""
     until, size = study.certified_until[-1], int(study.tokens[-1])
     grows = f"{study.metric} of any tokens grows at most by the factor below"
     if until == study.times[-1]:
@@ -256,7 +256,7 @@ def _certified(study: ConvergenceStudy) -> str:
 
 
 def _amplification_table(study: ConvergenceStudy) -> str:
-    """Growth of the mean distance since time 0 beside that of the fastest mode."""
+    """Growth of the mean distance since time 0, beside the growth of the fastest mode."""
     picked = np.linspace(0, len(study.times) - 1, min(_MOST_TIMES, len(study.times))).astype(int)
     picked = np.unique([*picked, study.headline])
     finite = np.isfinite(study.growth_rate_max)
@@ -304,7 +304,7 @@ def _means(ensemble: Ensemble) -> str:
 
 
 def _distributions(ensemble: Ensemble) -> str:
-    """Share of each count in per cent: a row a size and time."""
+    """Share of each count in per cent, one row per size and time."""
     shares = {
         (i, j): ensemble.distribution(i, j)
         for i in range(len(ensemble.tokens))
@@ -327,7 +327,7 @@ _ROWS = 400
 
 
 def sweep_report(sweep: Sweep) -> Report:
-    """A row a run: parameters, last saved time, number of clusters, observables, status."""
+    """Report with one row per run: parameters, last time, clusters, observables, status."""
     columns, summary_table = sweep.columns(), summary(sweep)
     rows = [
         [member.file, *map(_format_value, row)]
@@ -358,7 +358,7 @@ def _format_value(value: Any) -> str:
 
 
 def replay_report(replay: Replay, path: str | os.PathLike[str] = "") -> Report:
-    """Tables by layer: means over texts, medians over heads."""
+    """Report with tables by layer: means over texts, medians over heads."""
     from meanfield.models.heads import RUNGS, STEPS
 
     depths = range(replay.depth + 1)

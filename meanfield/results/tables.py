@@ -1,6 +1,6 @@
-"""HTML tables of what has drawings in notebooks: problems, runs, predictions, stationary states.
+"""HTML tables with drawings for notebooks: problems, runs, predictions, stationary states.
 
-Other results show their report. No colour is set: a page, light or dark, has its own.
+Other results show their report. Tables set no colours, so they fit light and dark pages.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 Pairs = Iterable[tuple[str, Any]]
 
-# Changes of the number of clusters that one line can name, and counts of a law.
+# Largest number of changes of the cluster count in one line; least probability of a count.
 _MOST_CHANGES, _LEAST_SHARE = 8, 0.005
-# Heads that are shown, and how much of each: models have hundreds, of thousands of numbers.
+# Largest number of heads, and of characters for each; models have hundreds of large heads.
 _MOST_HEADS, _LONGEST = 8, 160
-# Rates that are drawn: bars of a few pixels.
+# Largest number of rates drawn as bars.
 _MOST_RATES = 24
 _FLOWS = {
     "none": "USA, velocity not divided by Z",
@@ -43,12 +43,11 @@ _FLOWS = {
 
 
 def problem_html(problem: Problem) -> str:
-    """Table of a problem: what it is, and what linear theory says of uniform."""
+    """Table of a problem, with linear theory about uniform."""
     return html_table("Problem", [*_problem(problem), *_linear(problem)])
 
 
 def _problem(problem: Problem) -> Pairs:
-    """Rows of a problem."""
     flow, of = problem.flow, problem.attention
     yield "manifold", problem.manifold.name
     if of is None:
@@ -78,7 +77,7 @@ def _problem(problem: Problem) -> Pairs:
 
 
 def _linear(problem: Problem) -> Pairs:
-    """Growth about uniform, and how times are converted."""
+    """Rows on growth about uniform, and on paper time."""
     degree = dominant_degree(problem) if problem.is_isotropic else None
     if not problem.is_isotropic:
         yield "uniform", NO_RATES
@@ -93,14 +92,13 @@ def _linear(problem: Problem) -> Pairs:
 
 
 def _paper(factor: float) -> str:
-    """How the papers' time follows from scaled time."""
     if factor == 1.0:
         return "the same as scaled time"
     return f"scaled time * {factor:.4g}" if factor else "scaled time * e^-beta, which underflows"
 
 
 def run_html(run: Run) -> str:
-    """Table of a run: what was solved, when, what became of it, how well it was resolved."""
+    """Table of a run: problem, times, observables, status and resolution."""
     facts, times, name = run.facts, run.time, f"{run.unit} time"
     pairs: list[tuple[str, Any]] = []
     if facts.title:
@@ -130,7 +128,7 @@ def run_html(run: Run) -> str:
 
 
 def _ends(values: FloatArray) -> Sparkline | str:
-    """An observable by saved time, with its first and last value; how many there are, of arrays."""
+    """Curve of an observable with its first and last value; of arrays their length."""
     if values.ndim > 1:
         return f"arrays of {values.shape[1]}"
     return curve(values, f"{values[0]:.4g} at first, {values[-1]:.4g} at last")
@@ -147,7 +145,7 @@ def _representations(run: Run) -> str:
 
 
 def _changes(run: Run) -> str:
-    """Numbers of clusters over time: each with the time from which it was seen."""
+    """Numbers of clusters over time, each with its first saved time."""
     counts, times = run.cluster_counts(), run.time
     if np.all(np.isnan(counts)):
         return "none"
@@ -173,7 +171,7 @@ def _count(value: float) -> str:
 
 
 def _largest(run: Run) -> Pairs:
-    """Largest values of the diagnostics that say how good a run is."""
+    """Rows with the largest spectral tail and error of cells, and the number of steps."""
     names = {"tail": "largest spectral tail", "error": "largest error of cells", "steps": "steps"}
     for key, words in names.items():
         values = run.diagnostics.get(key)
@@ -183,7 +181,7 @@ def _largest(run: Run) -> Pairs:
 
 
 def prediction_html(prediction: ClusterPrediction) -> str:
-    """Table of a prediction: the answer, its laws, and linear theory."""
+    """Table of a prediction: answer, laws and linear theory."""
     pairs: list[tuple[str, Any]] = [
         ("problem", problem_words(facts_of(prediction.problem))),
         ("tokens", prediction.format_tokens),

@@ -26,7 +26,7 @@ _NO_TRANSITION = "unknown: no free energy is known for the normalised flow"
 
 
 def phase_report(diagram: PhaseDiagram) -> Report:
-    """One beta in full, or a range: a row, and an object, each."""
+    """Report of one beta in full, or of a range with a row and an object for each beta."""
     data = {
         each.name: getattr(diagram, each.name)
         for each in fields(diagram)
@@ -43,7 +43,7 @@ def phase_report(diagram: PhaseDiagram) -> Report:
 
 
 def point_report(point: PhasePoint) -> Report:
-    """Report of one point."""
+    """Report of one phase point."""
     problem = point.problem
     if problem is None:
         return Report([repr(point)], point.numbers())
@@ -87,7 +87,7 @@ def _point_blocks(problem: Problem, diagram: PhaseDiagram) -> list[str]:
 
 
 def _excess(value: float, critical: float) -> str:
-    """How far above the critical diffusivity, with digits where it is hardly so."""
+    """Relative distance from the critical diffusivity, with six digits."""
     return f"{100 * (value - critical) / critical:.6g} %"
 
 
@@ -130,12 +130,12 @@ _LEGEND_CORRECTED = (
 )
 _BAR = 20
 _CORRECTED = ("mean", "distribution", "most_likely", "standard_error", "samples")
-# Less is not worth a row.
+# Counts with a smaller probability get no row.
 _LEAST_PROBABILITY = 5e-4
 
 
 def prediction_report(prediction: ClusterPrediction) -> Report:
-    """Both laws beside each other, what led to them, and where given tokens will gather."""
+    """Report with both laws, linear theory, and the positions at which given tokens gather."""
     problem = prediction.problem
     pairs: list[tuple[str, Any]] = [
         ("problem", f"{problem.manifold.name}, {problem.zonal.kernel!r}"),
@@ -143,7 +143,7 @@ def prediction_report(prediction: ClusterPrediction) -> Report:
         ("tokens", prediction.format_tokens),
     ]
     where = prediction.positions
-    # The user's own tokens first, then random ones.
+    # First the answer for given tokens, then for random ones.
     blocks = [] if where is None else [prediction.answers[0], _positions(where)]
     if prediction.message:
         blocks.append(facts([*pairs, ("clusters", prediction.message)]))
@@ -156,7 +156,7 @@ def prediction_report(prediction: ClusterPrediction) -> Report:
         blocks.append(f"note: {prediction.note}.")
     corrected = prediction.corrected
     data = problem_attributes(prediction.problem)
-    # A prediction is for independent uniform tokens, or for those given.
+    # The initial law has no part in a prediction.
     del data["initial"]
     data |= {
         "tokens": prediction.tokens,
@@ -225,7 +225,7 @@ def _mean(law: CountLaw) -> str:
 
 
 def _distribution(linear: CountLaw, corrected: CountLaw | None) -> str:
-    """Rows of probabilities with a bar each, the better law first, without the rarest numbers."""
+    """Table of probabilities with bars, the corrected law first, without rare numbers."""
     named = {"corrected law": corrected, "linear law": linear}
     laws = {name: law for name, law in named.items() if law is not None}
     numbers = {k for law in laws.values() for k in law.distribution}
@@ -245,7 +245,7 @@ def _distribution(linear: CountLaw, corrected: CountLaw | None) -> str:
 
 
 def _positions(where: TokenPrediction) -> str:
-    """Where each cluster will form and what it will weigh, heaviest first."""
+    """Table of the positions and masses of clusters that will form, heaviest first."""
     order = np.argsort(-where.masses, kind="stable")
     on_circle = where.positions.ndim == 1
     rows = []

@@ -222,7 +222,6 @@ def _geometry(
 def _eigen(
     matrix: FloatArray, inertia: FloatArray | None, k: int
 ) -> tuple[FloatArray | ComplexArray, FloatArray | ComplexArray]:
-    """Eigenvalues and unit eigenvectors (columns)."""
     if inertia is None:
         values, vectors = np.linalg.eig(matrix)
     else:

@@ -180,8 +180,6 @@ def _own_change(term: own_terms.OwnTerm, inside: _Nodes, x: FloatArray) -> Float
 
 
 class _Head(NamedTuple):
-    """Weights and value of one head."""
-
     weights: Weights
     value: FloatArray
     sink: float = 0.0
@@ -215,8 +213,6 @@ def _exponential(score: FloatArray, scale: float | None) -> Weights:
 
 @dataclass(frozen=True, eq=False)
 class _Nodes:
-    """Arrays of a grid."""
-
     grid: Grid
     points: FloatArray  # (n, d): unit vectors
     density: FloatArray  # (n,): quadrature weights times the density

@@ -220,7 +220,6 @@ def _branch_of(problem: Problem, family: Family, curve: Curve, degree: int) -> B
 
 
 def _index_of(family: Family, degree: int) -> int:
-    """Index of a degree in the basis of the family."""
     return int(np.flatnonzero(family.symmetry.degrees == degree)[0])
 
 

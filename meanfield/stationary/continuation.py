@@ -313,7 +313,6 @@ class Family:
         return SelfConsistency(self.problem, self.symmetry)
 
     def diffusivity(self, p: float) -> float:
-        """Diffusivity D = scale * exp(p)."""
         return self.scale * math.exp(p)
 
     @property

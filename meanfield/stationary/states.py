@@ -62,7 +62,6 @@ class StationaryState:
 
     @cached_property
     def equation(self) -> SelfConsistency:
-        """Equation that the moments solve."""
         return SelfConsistency(self.problem, self.symmetry)
 
     @property
@@ -208,7 +207,6 @@ def stationary_state(
 
 
 def _fold(symmetry: str | int) -> int:
-    """Fold of a symmetry from its name or number."""
     if symmetry == "axisymmetric":
         return 1
     text = str(symmetry).removesuffix("-fold")
