@@ -5,7 +5,7 @@ An experiment is a folder with `analyse.py`, which has
     SECONDS                  typical times of the whole and the short form
     main(short) -> claims    computes, draws, and returns a list of `claims.Claim`
 
-`main` may take options of its own, keywords that `OWN` lists here.
+`main` may take more keywords, which `OWN` lists.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OWN = {
     "late": ("sphere_characteristics",),
     "only_stored": ("cluster_law_circle", "cluster_law_sphere"),
 }
-"""Options of single experiments -> which experiments have them."""
+"""Options that only some experiments have -> names of these."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Options of the command line."""
+    """Parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="python experiments",
         description="Run experiments and compare their numbers with theory.",
@@ -76,13 +76,7 @@ def experiments() -> list[str]:
 
 
 def chosen(options: argparse.Namespace) -> list[str]:
-    """Names of the experiments that the command line asks for.
-
-    Raises
-    ------
-    ValueError
-        If there is none, one is not known, or one lacks an option.
-    """
+    """Names of the experiments on the command line; ValueError for wrong names or options."""
     known = experiments()
     if options.all and options.names:
         raise ValueError(f"--all runs {options.names[0]}, too: give names, or --all.")
@@ -100,7 +94,7 @@ def chosen(options: argparse.Namespace) -> list[str]:
 
 
 def own_options(options: argparse.Namespace) -> dict[str, bool]:
-    """Options of a single experiment that are set."""
+    """Options in `OWN` that are set."""
     return {option: True for option in OWN if getattr(options, option)}
 
 
@@ -112,7 +106,7 @@ def run(name: str, options: argparse.Namespace) -> int:
 
 
 def run_all(names: Sequence[str], short: bool) -> int:
-    """Run experiments, each in a process of its own, and say which failed."""
+    """Run each experiment in its own process, and print those that failed."""
     failed = []
     for name in names:
         print(f"== {name}", flush=True)
@@ -124,7 +118,7 @@ def run_all(names: Sequence[str], short: bool) -> int:
 
 
 def listing_of_all() -> str:
-    """Table of all experiments: typical times, and the first line of the docstring."""
+    """Table of all experiments: names, typical times, first lines of docstrings."""
     rows = []
     for name in experiments():
         about, (whole, short) = described(FOLDER / name / "analyse.py")
@@ -133,7 +127,7 @@ def listing_of_all() -> str:
 
 
 def described(path: Path) -> tuple[str, tuple[float, float]]:
-    """First line of the docstring, and SECONDS; the script is read, not run."""
+    """First line of the docstring, and SECONDS, without running the script."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     (seconds,) = (
         node.value

@@ -1,8 +1,6 @@
-"""Claims of experiments and published figures: computed numbers beside the values they must have.
+"""Claims of experiments and published figures: computed numbers beside expected values.
 
-A claim holds where
-
-    |here - beside| <= within.
+A claim holds if |here - beside| <= within.
 """
 
 from __future__ import annotations
@@ -23,22 +21,17 @@ class Claim:
     what : str
         Quantity, with its unit of time.
     beside : float, str or None
-        Value to compare with; a text is compared by the reader.
+        Expected value; a text is for the reader and is not compared.
     here : float
         Computed number.
     within : float or None
-        Largest allowed |here - beside|; None where they need not agree.
+        Largest allowed |here - beside|; None if they need not agree. ValueError if `within` is a
+        number and `beside` is not.
     why : str
-        Reason of a difference, or the origin of a value that no source has.
+        Reason for a difference, or the origin of a reference value.
     printed : bool
-        Whether the source has `beside`: printed, stored, drawn, or as the value of a formula that
-        it prints. Otherwise `beside` is a reference, an exact value or a second method, and no
-        page calls it published.
-
-    Raises
-    ------
-    ValueError
-        If `within` is a number and `beside` is None.
+        Whether `beside` is in the source: printed, stored, drawn, or the value of a printed
+        formula. Otherwise it is a reference: an exact value, or one of a second method.
 
     Examples
     --------
@@ -56,7 +49,6 @@ class Claim:
     printed: bool = False
 
     def __post_init__(self) -> None:
-        """Check that there is a number to compare with."""
         if self.within is not None and not isinstance(self.beside, int | float):
             raise ValueError(
                 f"{self.what}: within = {self.within:g} compares with a number, got "
@@ -65,17 +57,17 @@ class Claim:
 
     @property
     def published(self) -> float | str | None:
-        """Value of the source; None if it has no such number."""
+        """Value from the source; None if the source has none."""
         return self.beside if self.printed else None
 
     @property
     def reference(self) -> float | str | None:
-        """Value that no source has: exact, or by a second method."""
+        """Value that is exact or from a second method; None if it is from the source."""
         return None if self.printed else self.beside
 
     @property
     def holds(self) -> bool:
-        """True if both numbers agree as far as they must."""
+        """True if both numbers agree within `within`, or need not agree."""
         if self.within is None or not isinstance(self.beside, int | float):
             return True
         return abs(self.here - self.beside) <= self.within
@@ -84,8 +76,6 @@ class Claim:
 def near_zero(errors: Errors) -> list[Claim]:
     """Claims that errors are at most as large as allowed.
 
-    Examples
-    --------
     >>> [claim.holds for claim in near_zero({"mass drift": (1e-16, 1e-14)})]
     [True]
     """
@@ -93,22 +83,15 @@ def near_zero(errors: Errors) -> list[Claim]:
 
 
 def report(claims: Iterable[Claim]) -> int:
-    """Print claims as a table with FAILED beside each that does not hold.
+    """Print claims as a table, with FAILED beside false ones; return 0 if all hold, else 1.
 
-    Returns
-    -------
-    int
-        Exit status: 0 if all hold, else 1.
-
-    Examples
-    --------
     >>> report([Claim("clusters", 4, 5, 0), Claim("largest cosine", None, 0.5)])
                     reference  here  within
           clusters          4     5       0  FAILED
     largest cosine          -   0.5       -
     1
     """
-    # A list of published figures loads this module, and must not load NumPy.
+    # Lists of published figures load this module, but must not load NumPy.
     from meanfield.results.report import table
 
     claims = list(claims)
@@ -120,7 +103,7 @@ def report(claims: Iterable[Claim]) -> int:
         "within": [digits(claim.within) for claim in claims],
         " ": ["" if claim.holds else "FAILED" for claim in claims],
     }
-    # A column without values says nothing.
+    # Leave out columns without values.
     columns = {name: cells for name, cells in columns.items() if {*cells} - {"-", ""}}
     if claims:
         print(table([*columns], list(zip(*columns.values(), strict=True))))
@@ -128,10 +111,8 @@ def report(claims: Iterable[Claim]) -> int:
 
 
 def digits(value: float | str | None) -> str:
-    """Nine digits of a number, as tables show it.
+    """Text of a number with nine digits, for tables.
 
-    Examples
-    --------
     >>> digits(328.36404200), digits("four clusters"), digits(None)
     ('328.364042', 'four clusters', '-')
     """

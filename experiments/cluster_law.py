@@ -22,26 +22,26 @@ from meanfield.store.study_file import read_result
 from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.executors import worker_pool
 
-MOST_DEVIATION = 3.5  # of the largest of 24 to 90 Gaussian numbers: exceeded in 1 to 4 % of cases
+MOST_DEVIATION = 3.5  # the largest of 24 to 90 Gaussian numbers exceeds it in 1 to 4 % of cases
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Ensembles of an experiment: for each beta one file a carrier, seed = beta."""
+    """Ensembles of an experiment: one file for each beta and carrier, with seed = beta."""
 
     folder: Path
     prefix: str
     betas: tuple[int, ...]
-    changes: dict[str, tuple[str, ...]]  # carrier -> keys of run.toml that are changed
+    changes: dict[str, tuple[str, ...]]  # carrier -> changed keys of run.toml
     samples: int = 10_000
     corrected_samples: int = 1_000
 
     def path(self, beta: int, what: str) -> Path:
-        """Where something of one beta is kept."""
+        """File for one beta."""
         return self.folder / f"{self.prefix}-{beta}-{what}"
 
     def settings(self, beta: int, carrier: str) -> list[str]:
-        """Keys of run.toml that one ensemble changes."""
+        """Changed keys of run.toml for one ensemble."""
         own = [f"problem.beta={float(beta)}", f"ensemble.seed={beta}"]
         return own + list(self.changes[carrier])
 
@@ -55,7 +55,7 @@ class Grid:
 
 
 def complete(grid: Grid, beta: int, carrier: str) -> bool:
-    """True if the file has every run."""
+    """True if the file of an ensemble has every run."""
     asked = grid.config(beta, carrier).ensemble
     if not grid.path(beta, f"{carrier}.h5").exists():
         return False
@@ -65,7 +65,7 @@ def complete(grid: Grid, beta: int, carrier: str) -> bool:
 
 
 def run_missing(grid: Grid) -> None:
-    """Run each ensemble that is not complete by the command, with its progress."""
+    """Complete each ensemble by `meanfield ensemble --resume`."""
     for beta in grid.betas:
         for carrier in grid.changes:
             if complete(grid, beta, carrier):
@@ -80,7 +80,7 @@ def run_missing(grid: Grid) -> None:
 
 
 def all_points(grid: Grid) -> list[LawPoint]:
-    """Points of every complete ensemble, by beta and size."""
+    """Points of all complete ensembles, in the order of beta and size."""
     points = []
     with worker_pool(threads(), 1) as executor:
         for beta in grid.betas:
@@ -101,7 +101,7 @@ def all_points(grid: Grid) -> list[LawPoint]:
 
 
 def points_of(grid: Grid, only_stored: bool) -> list[LawPoint]:
-    """Points, after missing ensembles have run; ends the script if no point is left."""
+    """Run missing ensembles unless `only_stored`, and return all points; exit if there are none."""
     if not only_stored:
         run_missing(grid)
     points = all_points(grid)
@@ -111,7 +111,7 @@ def points_of(grid: Grid, only_stored: bool) -> list[LawPoint]:
 
 
 def table(points: Sequence[LawPoint], name: str) -> str:
-    """Every point as a row of Markdown; `name` is that of the dominant degree."""
+    """Table of all points in Markdown; `name` is the symbol of the dominant degree."""
     titles = [
         "beta", "N", f"{name} alone", "closed form", "linear, sampled", "corrected", "measured",
         "closed / measured", "corrected / measured", "TV linear", "TV corrected", "runs",
@@ -133,7 +133,7 @@ def table(points: Sequence[LawPoint], name: str) -> str:
 
 
 def closed_form_claims(points: Sequence[LawPoint], slack: float = 0.0) -> list[Claim]:
-    """Means of the linear law against the runs, and sampled against exact."""
+    """Claims on the mean of the linear law: closed form against runs and against samples."""
     deviations = np.array([p.linear_deviation for p in points])
     print(
         f"\nlinear law, sampled against closed form at {len(points)} points, in standard errors: "
@@ -141,8 +141,8 @@ def closed_form_claims(points: Sequence[LawPoint], slack: float = 0.0) -> list[C
         f"sum of squares {np.sum(deviations**2):.1f}"
     )
     small = [p for p in points if p.tokens == 1000]
-    # Where degrees 1 and 2 grow almost alike, the shallow wells of the second do not last, and the
-    # closed form is known to be further off.
+    # If degrees 1 and 2 grow almost alike, shallow wells of degree 2 do not last, and the error of
+    # the closed form is larger.
     rivals = [
         p
         for p in points
@@ -160,9 +160,9 @@ def closed_form_claims(points: Sequence[LawPoint], slack: float = 0.0) -> list[C
 def corrected_claims(
     points: Sequence[LawPoint], mean: float | None = 0.04, distance: float | None = 0.12
 ) -> list[Claim]:
-    """Mean and distribution of the corrected law against the runs.
+    """Claims on the mean and distribution of the corrected law against the runs.
 
-    Only where nodes carry its samples: where tokens do, it is an ensemble and must agree.
+    Points whose samples are carried by tokens are left out: they are ensembles themselves.
     """
     points = [p for p in points if p.independent]
     return [
@@ -177,7 +177,7 @@ def worst(
     error: Callable[[LawPoint], float],
     allowed: float | None,
 ) -> list[Claim]:
-    """Claim of the largest error, and where it is; none without points."""
+    """Claim on the largest error, with its place; empty without points."""
     if not points:
         return []
     point = max(points, key=error)

@@ -10,7 +10,7 @@ from meanfield.commands.main import main as meanfield
 
 
 def run_command(name: str, path: Path, *options: object, changes: Iterable[str] = ()) -> None:
-    """Run a command on a file with some keys changed; end with its status where it fails."""
+    """Run a command on a file with some keys changed; exit with its status if it fails."""
     arguments = [name, str(path), *map(str, options)]
     for change in changes:
         arguments += ["--set", change]

@@ -1,12 +1,12 @@
-"""Figure of the laws of the number of clusters held against ensembles.
+"""Figure that compares the laws of the number of clusters with ensembles.
 
 a  mean numbers against beta: closed form, corrected law, runs
-b  the dominant degree alone against the same runs
+b  the dominant degree alone and the same runs
 c  closed form over measured mean; d  corrected over measured mean
 e  total variation between either law and the runs
 f  distributions at a few points
 
-One colour for each number of tokens; but in a, those of one beta are moved apart a little.
+Each number of tokens has a colour. Except in a, points of one beta are moved apart a little.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _SIZE = (10.0, 12.6)
 _ROWS = [["a", "b"], ["c", "d"], ["e", "e"], ["f", "f"]]
 _COLOURS = ("viridis", 0.0, 0.88)
 _TICKS = (1, 2, 3, 5, 7, 10, 20, 30, 50, 100, 200, 500, 1000)
-# What the laws are held to: shares of the mean, and total variation.
+# Allowed errors of the laws: shares of the mean, and total variation.
 _BANDS = ((0.10, "#f1f3f5"), (0.04, "#dde2e7"))
 _DISTANCE = 0.12
-# Points of one beta, apart by this factor.
+# Factor between points of one beta.
 _APART = 1.022
-# Rarer numbers of clusters have no place.
+# Rarer numbers of clusters are not drawn.
 _LEAST_SHARE = 2e-3
 _BAR: dict[str, Any] = {"markersize": 4.5, "elinewidth": 0.9, "capsize": 0, "linewidth": 0}
 
@@ -55,22 +55,7 @@ _BAR: dict[str, Any] = {"markersize": 4.5, "elinewidth": 0.9, "capsize": 0, "lin
 def law_figure(
     points: Sequence[LawPoint], title: str = "", subtitle: str = "", shown: Sequence[LawPoint] = ()
 ) -> Figure:
-    """Figure of points of the exponential kernel on one manifold.
-
-    Parameters
-    ----------
-    points : sequence of LawPoint
-        In any order.
-    title, subtitle : str
-        Above the figure.
-    shown : sequence of LawPoint
-        Those whose distributions are drawn; by default three of them.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Its own canvas, not known to pyplot.
-    """
+    """Figure of points on one manifold; `shown` are those of panel f, by default three."""
     points = sorted(points, key=lambda p: (p.tokens, p.beta))
     sizes = sorted({p.tokens for p in points})
     colours = dict(zip(sizes, shades(*_COLOURS, len(sizes)), strict=True))
@@ -103,20 +88,14 @@ def law_figure(
 
 
 def save_law_plot(points: Sequence[LawPoint], path: str | os.PathLike[str], **options: Any) -> None:
-    """Draw `law_figure` into a file; the suffix chooses the format.
-
-    Raises
-    ------
-    ValueError
-        If the suffix is not known or the file cannot be written.
-    """
+    """Write `law_figure` into a file; ValueError if the suffix is unknown."""
     check_suffix(path)
     write_figure(law_figure(points, **options), path)
 
 
 def _means(axes: Axes, points: list[LawPoint], colours: dict[int, str]) -> None:
-    """Mean numbers: closed form as lines, corrected law open, runs filled."""
-    # Not moved apart: on a slope that would look like a difference.
+    """Draw mean numbers: closed form as lines, corrected law open, runs filled."""
+    # Points are not moved apart, because on a slope that would look like a difference.
     for n, own, _ in _by_size(points, colours):
         beta, law = [p.beta for p in own], [p.corrected.mean for p in own]
         axes.plot(beta, [p.closed_form for p in own], color=colours[n], linewidth=1.0, zorder=1)
@@ -137,7 +116,7 @@ def _means(axes: Axes, points: list[LawPoint], colours: dict[int, str]) -> None:
 
 
 def _degree_alone(axes: Axes, points: list[LawPoint], colours: dict[int, str]) -> None:
-    """The staircase of the dominant degree and the runs, over sqrt(beta)."""
+    """Draw the staircase of the dominant degree, and the runs, divided by sqrt(beta)."""
     dimension = points[0].dimension
     low, high = _span(points)
     fine = np.geomspace(low, high, 2000)
@@ -159,7 +138,7 @@ def _degree_alone(axes: Axes, points: list[LawPoint], colours: dict[int, str]) -
 def _measured(
     axes: Axes, own: list[LawPoint], beta: np.ndarray, colour: str, *, root: bool = False
 ) -> None:
-    """Means of the runs with one standard error, over sqrt(beta) if asked."""
+    """Draw means of the runs with one standard error; `root` divides by sqrt(beta)."""
     scale = np.sqrt([p.beta for p in own]) if root else np.ones(len(own))
     mean = np.array([p.measured.mean for p in own]) / scale
     error = np.nan_to_num([p.measured.standard_error for p in own]) / scale
@@ -169,7 +148,7 @@ def _measured(
 def _ratios(
     axes: Axes, points: list[LawPoint], colours: dict[int, str], *, corrected: bool
 ) -> None:
-    """Predicted over measured mean, in bands of what is allowed."""
+    """Draw predicted over measured means, with bands of allowed errors."""
     for width, shade in _BANDS:
         axes.axhspan(1.0 - width, 1.0 + width, color=shade, zorder=0, linewidth=0)
         axes.annotate(
@@ -187,7 +166,7 @@ def _ratios(
 
 
 def _distances(axes: Axes, points: list[LawPoint], colours: dict[int, str]) -> None:
-    """Total variation of both laws from the runs, and what sampling alone makes of it."""
+    """Draw the total variation between laws and runs, and the part from sampling alone."""
     axes.axhline(_DISTANCE, color=ENERGY, linewidth=1.0, linestyle=(0, (5, 3)), zorder=1)
     for n, own, beta in _by_size(points, colours):
         near: dict[str, Any] = {"color": colours[n], "linewidth": 0.6, "alpha": 0.6, "zorder": 1}
@@ -212,7 +191,7 @@ def _distances(axes: Axes, points: list[LawPoint], colours: dict[int, str]) -> N
 
 
 def _distribution(axes: Axes, point: LawPoint) -> None:
-    """Shares of the runs, and both laws."""
+    """Draw the distribution of the runs and of both laws."""
     laws = [
         ("runs", point.measured, MUTED),
         ("corrected law", point.corrected, ENERGY),
@@ -231,7 +210,7 @@ def _distribution(axes: Axes, point: LawPoint) -> None:
 def _by_size(
     points: list[LawPoint], colours: dict[int, str]
 ) -> list[tuple[int, list[LawPoint], np.ndarray]]:
-    """Points of each size, and where on the axis of beta they are drawn."""
+    """For each size: its points, and their shifted places on the axis of beta."""
     found = []
     for i, n in enumerate(colours):
         own = [p for p in points if p.tokens == n]
@@ -241,7 +220,7 @@ def _by_size(
 
 
 def _chosen(points: list[LawPoint]) -> list[LawPoint]:
-    """Points of three betas, at the middle size each has."""
+    """Points of three betas at their middle sizes."""
     betas = sorted({p.beta for p in points})
     found = []
     for b in sorted({betas[round(share * (len(betas) - 1))] for share in (0.3, 0.65, 0.9)}):
@@ -256,7 +235,6 @@ def _span(points: list[LawPoint]) -> tuple[float, float]:
 
 
 def _beta_axis(axes: Axes, points: list[LawPoint]) -> None:
-    """Logarithmic axis of beta with round numbers."""
     axes.set_xscale("log")
     low, high = _span(points)
     axes.set_xlim(low, high)
@@ -267,7 +245,7 @@ def _beta_axis(axes: Axes, points: list[LawPoint]) -> None:
 
 
 def _plain(axes: Axes) -> None:
-    """Round numbers on a logarithmic axis of counts."""
+    """Set round numbers on a logarithmic axis of counts."""
     low, high = axes.get_ylim()
     axes.yaxis.set_major_locator(FixedLocator([t for t in _TICKS if low <= t <= high]))
     axes.yaxis.set_minor_locator(NullLocator())

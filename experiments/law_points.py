@@ -1,12 +1,12 @@
-"""The laws of the number of clusters held against ensembles: one point for each size N.
+"""Comparison of the laws of the number of clusters with ensembles: one point for each size N.
 
-A point holds four answers to the same question: the dominant degree taken alone, the linear law in
-closed form, both laws sampled, and the runs of the ensemble. What was sampled is kept in a small
-file (JSON) beside the ensemble, so that it is made once:
+A point has the number of clusters by the dominant degree alone, by the linear law in closed form,
+by samples of both laws, and by the runs of the ensemble. A small JSON file beside the ensemble
+stores the samples:
 
     [{"of": {...}, "counts": {"2": 310, "3": 9690}}, ...]
 
-"of" says all that the samples depend on, "counts" how many of them had each number of clusters.
+"of" has everything that the samples depend on, "counts" the number of samples by cluster count.
 """
 
 from __future__ import annotations
@@ -45,35 +45,15 @@ def law_points(
     executor: Executor | None = None,
     store: Path | None = None,
 ) -> list[LawPoint]:
-    """Hold the laws against an ensemble; sizes without a run make no point.
+    """Points of an ensemble of uniform tokens by increasing size; sizes without runs have none.
 
-    Parameters
-    ----------
-    problem : Problem
-        That of the ensemble.
-    measured : Ensemble
-        Of uniform tokens.
-    multiple : float
-        Onset times after which the clusters of the runs are counted, one of the ensemble's.
-    samples, corrected_samples : int
-        Samples of the two laws.
-    seed : int
-        Of these samples; they share no random numbers with the runs.
-    executor : concurrent.futures.Executor, optional
-        Where samples of the corrected law are run; they are the same.
-    store : Path, optional
-        File in which samples are looked up and to which they are added.
+    - multiple: time of the counts in onset times, one of the ensemble's.
+    - samples, corrected_samples, seed: of the samples of the two laws. They share no random numbers
+      with the runs, and do not depend on `executor`.
+    - store: file with samples, to which new ones are added.
 
-    Returns
-    -------
-    list of LawPoint
-        By increasing size.
-
-    Raises
-    ------
-    ValueError
-        If the ensemble is of another problem, its tokens are not uniform, its clusters were not
-        counted then, or the store cannot be read.
+    ValueError if the problem, the law of the tokens or the time is not that of the ensemble, or the
+    store cannot be read.
     """
     facts, time = _facts(problem, measured), _index(measured, multiple)
     degree = dominant_degree(problem)
@@ -118,9 +98,9 @@ def law_points(
 
 
 def _facts(problem: Problem, measured: Ensemble) -> dict[str, Any]:
-    """Samples depend on this problem; the ensemble must have the same."""
+    """Attributes of the problem for the key of samples; ValueError if the ensemble has others."""
     facts = problem_attributes(problem)
-    # Derived from the others, and in the last digit from the machine.
+    # These follow from the others, and their last digit depends on the machine.
     facts = {name: value for name, value in facts.items() if name not in _DERIVED}
     for name, value in facts.items():
         found = measured.attributes.get(name, value)
@@ -139,7 +119,7 @@ def _facts(problem: Problem, measured: Ensemble) -> dict[str, Any]:
 
 
 def _index(measured: Ensemble, multiple: float) -> int:
-    """Index of the time at which clusters were counted."""
+    """Index of the time of the counts."""
     found = np.flatnonzero(np.isclose(measured.times, multiple))
     if len(found) == 0:
         raise ValueError(
@@ -150,62 +130,30 @@ def _index(measured: Ensemble, multiple: float) -> int:
 
 
 def _seed(seed: int, tokens: int, law: int) -> int:
-    """Seed of the samples of one law: none that the runs of the ensemble draw from."""
+    """Seed of the samples of one law, different from all seeds of the runs."""
     return int(np.random.SeedSequence((seed, tokens, law)).generate_state(1, np.uint64)[0])
 
 
 @dataclass(frozen=True, eq=False)
 class LawPoint:
-    """Predictions and ensemble at one inverse temperature and one number of tokens.
-
-    Attributes
-    ----------
-    beta : float
-        Inverse temperature.
-    tokens : int
-        Number N of tokens.
-    dimension : int
-        1 for the circle, 2 for the sphere.
-    dominant_degree : int
-        Degree that grows fastest.
-    closed_form : float
-        Mean number of the linear law by Rice's formula.
-    linear, corrected : CountLaw
-        The two laws, sampled.
-    measured : CountLaw
-        Clusters of the runs of the ensemble.
-    carrier : str
-        Representation that carried these runs.
-    independent : bool
-        False where tokens carry the samples of the corrected law too: it is then an ensemble
-        of its own, and to agree is no proof.
-    degree_count : float
-        Mean number of clusters that the dominant degree alone would make.
-    closed_form_ratio, corrected_ratio : (float, float)
-        Predicted over measured mean, and its standard error.
-    linear_deviation : float
-        Sampled minus closed-form mean of the linear law, in standard errors.
-    linear_distance, corrected_distance : float
-        Total variation between the law and the runs.
-    sampling_distance : float
-        Size that `corrected_distance` would have on average if the law were exact: both are
-        samples.
-    """
+    """Predictions and ensemble at one inverse temperature and one number of tokens."""
 
     beta: float
     tokens: int
-    dimension: int
+    dimension: int  # 1 for the circle, 2 for the sphere
     dominant_degree: int
-    closed_form: float
-    linear: CountLaw
-    corrected: CountLaw
-    measured: CountLaw
-    carrier: str
+    closed_form: float  # mean number of clusters of the linear law, by Rice's formula
+    linear: CountLaw  # sampled
+    corrected: CountLaw  # sampled
+    measured: CountLaw  # runs of the ensemble
+    carrier: str  # representation of these runs
+    # False if tokens carry the samples of the corrected law, too: then it is itself an ensemble,
+    # and agreement proves nothing.
     independent: bool = True
 
     @property
     def degree_count(self) -> float:
-        """Mean number of clusters that the dominant degree alone would make."""
+        """Mean number of clusters from the dominant degree alone."""
         return degree_count(self.dimension, self.dominant_degree)
 
     @property
@@ -220,10 +168,10 @@ class LawPoint:
 
     @property
     def linear_deviation(self) -> float:
-        """Sampled minus closed-form mean, in standard errors.
+        """Sampled minus closed-form mean of the linear law, in standard errors.
 
-        A number that takes whole values and has the mean m has a variance of at least f (1 - f), f
-        the fractional part of m. It counts where the samples happen to be all alike.
+        An integer random variable with mean m has a variance of at least f (1 - f), where f is the
+        fractional part of m. This bound matters if all samples happen to be equal.
         """
         law, part = self.linear, self.closed_form % 1.0
         error = max(law.standard_error, math.sqrt(part * (1.0 - part) / law.samples))
@@ -244,10 +192,10 @@ class LawPoint:
 
     @property
     def sampling_distance(self) -> float:
-        """Mean total variation of two samples of one law, of the sizes of these.
+        """Mean total variation of two samples of one law, of sizes n (corrected) and m (runs).
 
-        Differences of shares are Gaussian of variance p (1 - p) (1/n + 1/m), p the shares of both
-        together.
+        Differences of shares are Gaussian with variance p (1 - p) (1/n + 1/m), where p is the share
+        in both samples together. `corrected_distance` has this mean if the law is exact.
         """
         n, m = self.corrected.samples, self.measured.samples
         one, other = self.corrected.distribution, self.measured.distribution
@@ -256,7 +204,6 @@ class LawPoint:
         return 0.5 * math.sqrt(2.0 / math.pi * (1.0 / n + 1.0 / m)) * spread
 
     def __repr__(self) -> str:
-        """One line."""
         return (
             f"LawPoint(beta = {self.beta:g}, {self.tokens} tokens: closed form "
             f"{self.closed_form:.3f}, corrected {self.corrected.mean:.3f}, measured "
@@ -265,10 +212,8 @@ class LawPoint:
 
 
 def degree_count(dimension: int, degree: int) -> float:
-    """Mean number of maxima of a random field of one degree alone: the degree on the circle.
+    """Mean number of maxima of a random field of one degree; on the circle, the degree.
 
-    Examples
-    --------
     >>> degree_count(1, 4), round(degree_count(2, 4), 3)
     (4.0, 6.014)
     """
@@ -276,7 +221,7 @@ def degree_count(dimension: int, degree: int) -> float:
 
 
 def _ratio(mean: float, error: float, measured: CountLaw) -> tuple[float, float]:
-    """Ratio to the measured mean; errors add in squares."""
+    """Ratio to the measured mean and its standard error; squares of relative errors add."""
     ratio = mean / measured.mean
     relative = math.hypot(error / mean, measured.standard_error / measured.mean)
     return ratio, ratio * relative
@@ -285,29 +230,11 @@ def _ratio(mean: float, error: float, measured: CountLaw) -> tuple[float, float]
 def stored_counts(
     store: Path | None, of: Mapping[str, Any], make: Callable[[], Iterable[IntArray]]
 ) -> IntArray:
-    """Counts that the file holds of this; else they are made and added to it.
+    """Counts in increasing order, from the file `store` if it has them, else from `make`.
 
-    Parameters
-    ----------
-    store : Path or None
-        The file, made if there is none; None keeps nothing.
-    of : mapping
-        All that the counts depend on, in terms that JSON knows.
-    make : callable () -> iterable of arrays of counts
-        Their order does not matter.
+    `of` has everything that the counts depend on, for JSON. New counts are added to the file. No
+    file is used if `store` is None. ValueError if the file has other content.
 
-    Returns
-    -------
-    ndarray of int
-        Increasing.
-
-    Raises
-    ------
-    ValueError
-        If the file holds something else.
-
-    Examples
-    --------
     >>> stored_counts(None, {}, lambda: [np.array([3, 2]), np.array([3])])
     array([2, 3, 3])
     """

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def listing(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Table in columns aligned at the left."""
+    """Text of a table with left-aligned columns."""
     table = [header, *rows]
     widths = [max(len(row[i]) for row in table) for i in range(len(header))]
     return "\n".join(
@@ -18,8 +18,6 @@ def listing(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def duration(seconds: float | None) -> str:
     """Typical time in words.
 
-    Examples
-    --------
     >>> duration(0.1), duration(14.0), duration(300.0), duration(7200.0), duration(None)
     ('1 s', '14 s', '5 min', '2 h', '-')
     """

@@ -1,7 +1,7 @@
-"""Published figures, made again: which there are. `meanfield reproduce` makes them.
+"""Table of published figures that `meanfield reproduce` makes.
 
-A figure is one entry of `ENTRIES` and one module beside this file; `entry.py` says what they are
-to each other, `pages.py` writes what comes out.
+A figure is an entry of `ENTRIES` and a module beside this file. `entry.py` defines the interface of
+these modules, and `pages.py` writes the results.
 """
 
 from __future__ import annotations
@@ -452,4 +452,4 @@ _ALL = (
 )
 
 ENTRIES: dict[str, Entry] = {entry.name: entry for entry in _ALL}
-"""Every figure by its name, in the order of names."""
+"""Figures by name, in the order of names."""

@@ -1,12 +1,12 @@
 """Tokens align with the leading eigenspace first (arXiv:2509.25040, figure 1).
 
-For large beta softmax attention with Q = K = 1 is x' = P_x V x at first, which is solved by
-x(t) = e^{tV} x(0) / |.|: tokens go to a pair of opposite points where V has a simple largest
-eigenvalue, and to a great circle that turns where a pair a +- ib is the largest. At finite beta
+For large beta softmax attention with Q = K = 1 is x' = P_x V x at first, with the solution
+x(t) = e^{tV} x(0) / |.|. If the largest eigenvalue of V is simple, tokens go to a pair of opposite
+points. If it is a pair a +- ib, they go to a great circle that turns. At finite beta
 
-- the mean that a token of the uniform ring finds is shorter by I_1(beta) / I_0(beta), and so the
-  circle turns more slowly by that factor,
-- a pair has nothing else to hear: distances from it fall by e^{-t} if V = diag(1, 0, 0).
+- the average over a uniform ring is shorter by I_1(beta) / I_0(beta), so the circle turns more
+  slowly by that factor,
+- late distances from a pair fall like e^{-t} if V = diag(1, 0, 0).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TIMES = np.array([0.0, 1.0, 2.0, 5.0, 6.0])
 
 
 def spread_points(count: int) -> FloatArray:
-    """Points of a spiral, which are even on the sphere: uniform without chance."""
+    """Points of a Fibonacci spiral, spread evenly over the sphere."""
     height = 1.0 - (2.0 * np.arange(count) + 1.0) / count
     turned = np.pi * (3.0 - np.sqrt(5.0)) * np.arange(count)
     across = np.sqrt(1.0 - height**2)
@@ -44,7 +44,7 @@ def spread_points(count: int) -> FloatArray:
 
 
 def paths_of(value: FloatArray, points: FloatArray) -> FloatArray:
-    """Tokens at the times."""
+    """Tokens at `TIMES`."""
     attention = Attention([Head(value=value.tolist())], beta=BETA)
     problem = Problem(Sphere(), attention, initial=from_points(points))
     run = simulate(
@@ -56,7 +56,7 @@ def paths_of(value: FloatArray, points: FloatArray) -> FloatArray:
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Tokens of both matrices, beside the linear flow of the limit."""
+    """Tokens under both matrices, and the linear flow of the limit."""
     points = spread_points(60 if short else TOKENS)
     paths, numbers = {}, []
     for name, value in progress(VALUES.items(), len(VALUES), "matrices"):
@@ -85,7 +85,7 @@ def compute(
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:
-    """Balls at four times, one row a matrix; a few tokens in red, that are seen to turn."""
+    """Balls at four times, a row for each matrix; red tokens show the rotation."""
     data = reproduction.data
     figure.set_size_inches(6.0, 3.3)
     shown = (0, 1, 2, 4)
@@ -97,7 +97,7 @@ def draw(figure: Figure, reproduction: Reproduction) -> None:
         for axes, index in zip(row, shown, strict=True):
             points = data[name][index]
             draw_ball(axes, points, size=3.0)
-            # A fiftieth of the tokens: those that began around one direction.
+            # A fiftieth of the tokens, which start around one direction.
             marked = np.argsort(data[name][0] @ np.array([0.6, -0.7, 0.4]))[-len(points) // 50 :]
             draw_ball(axes, points[marked], size=7.0, colour=ENERGY)
             axes.set_title(f"$t = {data['time'][index]:g}$", fontsize=8)

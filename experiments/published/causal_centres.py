@@ -1,4 +1,4 @@
-"""Tokens under a causal mask: clusters form where Renyi's parking leaves its cars."""
+"""Tokens under a causal mask: clusters form at the centres of Renyi's parking."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ BETA, TOKENS = 64.0, 200
 SEPARATION = 4.0 / np.sqrt(BETA)
 TIMES = (0.0, 25.0, 75.0, 125.0, 150.0)
 NEAR = 0.05
-"""Gap that separates clusters, and distance at which a token is at a centre."""
-# A prompt one of whose strong centres is swallowed between t = 75 and 125.
+"""Gap that separates clusters, and distance within which a token is at a centre."""
+# Seed of a prompt that loses a strong centre between t = 75 and 125.
 SHOWN = 13
 
 
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Centres of many prompts, how far those of some move, and paths of one prompt."""
+    """Numbers of centres of many prompts, their displacements, and paths of one prompt."""
     prompts, draws = (1, 60) if short else (20, 2000)
     counts = np.array([len(strong_centres(prompt(seed), SEPARATION)) for seed in range(draws)])
     greedy = np.array([len(greedy_centres(prompt(seed), SEPARATION)) for seed in range(draws)])
@@ -92,7 +92,7 @@ def compute(
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:
-    """Tokens on the circle at five times, and their paths; the axis of time has its root."""
+    """Tokens on the circle at five times, and their paths over the square root of time."""
     data = reproduction.data
     figure.set_size_inches(10.5, 6.4)
     grid = figure.add_gridspec(2, len(data["times"]), height_ratios=(1.0, 1.6))
@@ -130,12 +130,12 @@ def draw(figure: Figure, reproduction: Reproduction) -> None:
 
 
 def prompt(seed: int) -> FloatArray:
-    """Independent uniform angles."""
+    """Independent uniform angles of a prompt."""
     return np.random.default_rng(seed).uniform(-np.pi, np.pi, TOKENS)
 
 
 def moved(angles: FloatArray, save: tuple[float, ...]) -> FloatArray:
-    """Angles over the saved times, windings kept."""
+    """Unwrapped angles at the saved times."""
     attention = mf.Attention([mf.Head()], "softmax", beta=BETA, mask="causal")
     problem = mf.Problem(mf.Circle(), attention, initial=mf.from_points(angles))
     run = mf.simulate(problem, until=save[-1], save=list(save), tolerance=1e-8)
@@ -143,7 +143,7 @@ def moved(angles: FloatArray, save: tuple[float, ...]) -> FloatArray:
 
 
 def _distance(angles: FloatArray, until: float) -> float:
-    """Largest distance of a token from where SciPy puts it."""
+    """Largest distance of a token from a solution by SciPy."""
     from scipy.integrate import solve_ivp
 
     seen = np.tri(TOKENS, dtype=bool)
@@ -158,7 +158,7 @@ def _distance(angles: FloatArray, until: float) -> float:
 
 
 def _clusters(angles: FloatArray) -> int:
-    """Groups of tokens that gaps above `NEAR` separate."""
+    """Number of groups of tokens that gaps above `NEAR` separate."""
     ordered = np.sort(np.mod(angles, 2.0 * np.pi))
     gaps = np.diff(ordered, append=ordered[0] + 2.0 * np.pi)
     return max(1, int((gaps > NEAR).sum()))

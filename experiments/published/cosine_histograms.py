@@ -19,10 +19,10 @@ STEP, SEED = 0.1, 1
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Cosines of pairs, clusters, and how many tokens each attends to.
+    """Cosines of pairs, clusters, and numbers of attended tokens.
 
-    Positions come from a run, or from the published layers x <- N(x + 0.1 A); and a second time
-    from SciPy, with attention written here.
+    Positions come from a run or from the published layers x <- N(x + 0.1 A). SciPy computes them a
+    second time.
     """
     start = np.random.default_rng(SEED).uniform(0.0, 2.0 * np.pi, TOKENS)
     until = TIMES[-1] if short else UNTIL
@@ -81,13 +81,12 @@ def draw(figure: Figure, reproduction: Reproduction) -> None:
 
 
 def _attention(angles: FloatArray) -> FloatArray:
-    """Rows of softmax."""
     weights = np.exp(BETA * (np.cos(angles[:, None] - angles) - 1.0))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def _attended(angles: FloatArray) -> float:
-    """Mean over rows of the exponential of their entropy."""
+    """Mean exponential of the entropy of attention rows."""
     rows = _attention(angles)
     logs = np.log(np.where(rows > 0.0, rows, 1.0))
     return float(np.exp(-(rows * logs).sum(axis=1)).mean())

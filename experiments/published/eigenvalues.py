@@ -1,8 +1,8 @@
-"""Growth rates of Fourier modes about uniform, as the notebook of arXiv:2410.23228 plots them.
+"""Growth rates of Fourier modes about uniform, as in the notebook of arXiv:2410.23228.
 
     gamma_k = k^2 I_k(beta) / (pi beta) = e^beta lambda_k / pi,
 
-with the growth rates lambda_k of this package, which are of scaled time.
+where lambda_k are the growth rates of this package, in scaled time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ READ = (1.55, 4.46, 5.92, 5.20)
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Rates of both temperatures, from the package."""
+    """Growth rates at both temperatures."""
     problems = [mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA) for beta in BETAS]
     plotted = np.array(
         [
@@ -59,7 +59,7 @@ def compute(
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:
-    """Dots of both temperatures, the largest one marked."""
+    """Growth rates over the degree, a panel for each temperature; the largest is marked."""
     data = reproduction.data
     figure.set_size_inches(7.0, 3.2)
     panels = figure.subplots(1, len(data["beta"]))

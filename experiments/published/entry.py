@@ -1,13 +1,13 @@
-"""Figure of the gallery: an entry of the table, its numbers, what was computed for it.
+"""Interface of published figures: entries of the table, and their results.
 
-The table is text: to list it loads nothing else. A figure is made by two functions of a module:
+Entries are text, so that a list of them loads nothing else. A module makes the figure:
 
     compute(short=False, published=False, progress=unfollowed) -> Reproduction
     draw(figure, reproduction) -> None
 
-`short` asks for a form of a second or less, whose numbers are compared, too; `published` for the
-scheme of the source instead of this package's; `progress` is called as `progress(items, total,
-label)` and passes the items of long work on.
+`short` selects a form of a second or less, whose numbers are also compared. `published` selects the
+scheme of the source instead of this package's. `progress(items, total, label)` yields the items of
+long work.
 """
 
 from __future__ import annotations
@@ -23,14 +23,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Progress = Callable[..., Iterator[Any]]
-"""Passes items on, and shows how far they are: `meanfield.progress.followed`, for instance."""
+"""Yields items and shows progress, for example `meanfield.progress.followed`."""
 
 
 def unfollowed(items: Iterable[Any], total: float, label: str, **how: Any) -> Iterator[Any]:
-    """Pass items on and show nothing.
+    """Yield items without showing progress.
 
-    Examples
-    --------
     >>> list(unfollowed([1, 2], 2, "numbers"))
     [1, 2]
     """
@@ -39,22 +37,14 @@ def unfollowed(items: Iterable[Any], total: float, label: str, **how: Any) -> It
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Results that were computed for a figure.
+    """Results for a figure."""
 
-    Attributes
-    ----------
-    numbers : tuple of Claim
-        The first one stands on the card of the figure.
-    data : mapping of name -> ndarray
-        Arrays that are drawn.
-    """
-
-    numbers: tuple[Claim, ...]
-    data: Mapping[str, npt.NDArray[Any]]
+    numbers: tuple[Claim, ...]  # the card of the figure shows the first one
+    data: Mapping[str, npt.NDArray[Any]]  # arrays to draw, by name
 
     @property
     def holds(self) -> bool:
-        """True if every number agrees with the one beside it as far as it must."""
+        """True if every claim holds."""
         return all(number.holds for number in self.numbers)
 
 
@@ -72,37 +62,18 @@ class Maker(Protocol):
 
 @dataclass(frozen=True)
 class Entry:
-    """A published figure: where it is from, what it shows, who makes it here.
+    """Entry of a published figure; texts are Markdown with formulas in dollars."""
 
-    Attributes
-    ----------
-    name : str
-        As on the command line, words joined by hyphens.
-    source : str
-        The paper, and which figure of it.
-    title, parameters, shows : str
-        Plain sentences in Markdown, formulas in dollars.
-    differs : str
-        Reason why published numbers and ours differ, or that they do not.
-    seconds : float
-        Typical time on one core.
-    module : str
-        Module of `published`.
-    published_seconds : float or None
-        The same of the source's own scheme; None: it has none of its own.
-    """
-
-    name: str
-    source: str
+    name: str  # as on the command line, words joined by hyphens
+    source: str  # paper and figure
     title: str
     parameters: str
     shows: str
-    differs: str
-    seconds: float
-    module: str
-    published_seconds: float | None = None
+    differs: str  # why published numbers and ours differ, if they do
+    seconds: float  # typical time on one core
+    module: str  # in `published`
+    published_seconds: float | None = None  # the same for the source's scheme, if it can be run
 
     @property
     def published(self) -> bool:
-        """True if the scheme of the source can be run."""
         return self.published_seconds is not None

@@ -1,4 +1,4 @@
-"""The curve (6.12): the beta at which tokens that begin orthogonal reach the cosine 1 - delta."""
+"""The curve (6.12): the beta at which initially orthogonal tokens reach the cosine 1 - delta."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TIMES = (5.87939643, 5.90902040, 5.97867287, 6.14808730, 6.56954989, 7.63424572
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """The curve in closed form, and the notebook's, whose solver keeps its default tolerances."""
+    """The curve in closed form, and that of the notebook, by a solver at default tolerances."""
     betas = np.linspace(0.1, 9.0, 10 if short else 50)
     times = np.linspace(0.0, UNTIL, 300)
     solved = [_solved(float(beta), times) for beta in progress(betas, len(betas), "betas")]
@@ -52,7 +52,7 @@ def compute(
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:
-    """Both curves; the source's own alone where it was asked for."""
+    """Both curves, or only that of the notebook."""
     data = reproduction.data
     figure.set_size_inches(6.4, 3.8)
     axes = figure.subplots()
@@ -77,20 +77,20 @@ def _time(beta: float) -> float:
 
 
 def _solved(beta: float, times: FloatArray) -> FloatArray:
-    """Cosines as the notebook solves (6.9)."""
+    """Cosines by the notebook's solution of (6.9)."""
     from scipy.integrate import solve_ivp
 
     def velocity(_: float, cosine: FloatArray) -> FloatArray:
         growth = 2.0 * (1.0 - cosine) * ((TOKENS - 1) * cosine + 1.0)
         return np.asarray(growth / (np.exp(beta * (1.0 - cosine)) + TOKENS - 1))
 
-    # Steps that it refuses may overflow.
+    # Rejected steps may overflow.
     with np.errstate(over="ignore"):
         return np.asarray(solve_ivp(velocity, (0.0, UNTIL), [0.0], t_eval=times).y[0])
 
 
 def _first(times: FloatArray, cosines: FloatArray) -> float:
-    """When the cosine is reached, between the saved times; NaN if never."""
+    """Interpolated time at which the cosine is 1 - DELTA; NaN if never."""
     over = int(np.argmax(cosines >= 1.0 - DELTA))
     if cosines[over] < 1.0 - DELTA:
         return float("nan")
@@ -99,6 +99,6 @@ def _first(times: FloatArray, cosines: FloatArray) -> float:
 
 
 def _notebook(betas: FloatArray, cosines: FloatArray) -> FloatArray:
-    """At each time the largest beta whose cosine has come so far; NaN before the first."""
+    """Largest beta whose cosine has reached 1 - DELTA, at each time; NaN before the first."""
     largest = np.where(cosines >= 1.0 - DELTA, betas[:, None], -np.inf).max(axis=0)
     return np.where(np.isfinite(largest), largest, np.nan)

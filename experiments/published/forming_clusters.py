@@ -1,12 +1,12 @@
-"""A noisy uniform density that becomes clusters, as the notebook of arXiv:2410.23228 evolves it.
+"""Clusters from a noisy uniform density, as in the notebook of arXiv:2410.23228.
 
-Its scheme is that of Lax and Friedrichs on 10,000 points, dt = dx / 50,
+The notebook uses the scheme of Lax and Friedrichs on 10,000 points, dt = dx / 50,
 
     u_j <- (u_{j+1} + u_{j-1}) / 2 - dt / (2 dx) (u v|_{j+1} - u v|_{j-1}),
 
-with two defects. Its diffusion is dx^2 / (2 dt) = 25 dx. And its velocity is a correlation instead
-of a convolution, v(x) = int W'(x + y) u(y) dy, so that real parts of the coefficients grow at
-lambda_k, imaginary parts decay at it, and every density becomes its own mirror image.
+with two defects. Its diffusion is dx^2 / (2 dt) = 25 dx. Its velocity is a correlation instead of a
+convolution, v(x) = int W'(x + y) u(y) dy. So real parts of the coefficients grow at the rate
+lambda_k, imaginary parts decay at it, and every density becomes mirror-symmetric.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ PEAKS, HEIGHTS = (0.0, 2.11, 4.16), (0.60, 0.92, 0.92)
 
 @dataclass(frozen=True)
 class Job:
-    """One of the two runs of the source: its panels are every so many steps."""
+    """One of the two runs of the source."""
 
     beta: float
-    every: int
-    panels: tuple[int, ...]
+    every: int  # steps between panels
+    panels: tuple[int, ...]  # numbers of the panels in the figure
 
     @property
     def times(self) -> FloatArray:
-        """Paper's times of the panels."""
+        """Times of the panels, in paper time."""
         return np.array(self.panels) * self.every * COURANT * CIRCLE / POINTS
 
 
@@ -54,7 +54,7 @@ JOBS = (Job(5.0, 5000, (5, 6, 7)), Job(7.0, 700, (6, 7, 8)))
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Densities at the times of the panels, of the equation and of the scheme."""
+    """Densities at the times of the panels, by the equation and by the scheme."""
     start = (1.0 + CIRCLE * NOISE * torch_normal(0, POINTS)) / CIRCLE
     numbers: list[Claim] = []
     data = {"angle": ANGLES, "start": start}
@@ -92,13 +92,11 @@ def compute(
 
 
 def torch_normal(seed: int, count: int) -> FloatArray:
-    """Normal numbers as PyTorch draws them on a CPU in single precision; `count` in sixteens.
+    """Normal numbers of PyTorch on a CPU in single precision; `count` is a multiple of 16.
 
     A Mersenne twister gives 24 bits a number; of sixteen numbers the first eight are radii, the
     others angles (Box and Muller).
 
-    Examples
-    --------
     >>> torch_normal(0, 16)[:4].round(4)  # torch.manual_seed(0); torch.randn(16)[:4]
     array([-1.1258, -1.1524, -0.2506, -0.4339])
     """
@@ -110,7 +108,7 @@ def torch_normal(seed: int, count: int) -> FloatArray:
 
 
 def exact(job: Job, start: FloatArray, tolerance: float) -> FloatArray:
-    """Densities (n_times, n_angles) of the equation, by this package."""
+    """Densities (n_times, n_angles) by this package."""
     c = rfft(start)[: HIGHEST + 1]
     modes = [(k, 2.0 * (c[k] / c[0]).real, -2.0 * (c[k] / c[0]).imag) for k in range(1, len(c))]
     law = mf.perturbed_uniform(modes)
@@ -123,7 +121,7 @@ def exact(job: Job, start: FloatArray, tolerance: float) -> FloatArray:
 
 
 def third_mode(job: Job, start: FloatArray) -> complex:
-    """c_3 of the equation at the time of the first panel, by the points that the velocity moves."""
+    """c_3 of the equation at the time of the first panel, by SciPy and characteristics."""
     from scipy.integrate import solve_ivp
     from scipy.special import iv
 
@@ -144,7 +142,7 @@ def third_mode(job: Job, start: FloatArray) -> complex:
 def scheme(
     job: Job, start: FloatArray, coarser: int, progress: Progress
 ) -> list[tuple[FloatArray, FloatArray]]:
-    """Angles and values of the scheme of the source, at the times of the panels."""
+    """Angles and densities of the scheme at the times of the panels."""
     u = start.reshape(-1, coarser).mean(axis=1)
     x = CIRCLE * np.arange(len(u)) / len(u)
     every, panels = job.every // coarser, job.panels
@@ -154,27 +152,27 @@ def scheme(
         for _ in range(every):
             u = next(steps)
         if block in panels:
-            # Even and odd points are two schemes of their own, with noises of their own.
+            # Even and odd points evolve independently, each with its own noise: average them.
             kept.append((x, np.convolve(np.pad(u, 1, "wrap"), [0.25, 0.5, 0.25], "valid")))
     return kept
 
 
 def lax_friedrichs(beta: float, u: FloatArray) -> Iterator[FloatArray]:
-    """Densities after one step, two, and so on: no end."""
+    """Densities after each step of the scheme, without end."""
     n = len(u)
     x = CIRCLE * np.arange(n) / n
     force = rfft(-np.sin(x) * np.exp(beta * np.cos(x))) * CIRCLE / n
     while True:
-        # A convolution would not be conjugate.
+        # A convolution would have no conjugate here.
         flux = 0.5 * COURANT * u * irfft(force * rfft(u).conj(), n)
         u = 0.5 * (np.roll(u, -1) + np.roll(u, 1)) - (np.roll(flux, -1) - np.roll(flux, 1))
         yield u
 
 
 def growth() -> list[Claim]:
-    """Growth rates of both parts of c_3 by the scheme, on 1,000 points, at beta = 5.
+    """Growth rates of the real and imaginary part of c_3 by the scheme, 1,000 points, beta = 5.
 
-    In a step dt it multiplies them by cos(k dx) +- (dt / dx) sin(k dx) lambda_k / k.
+    A step multiplies them by cos(k dx) +- (dt / dx) sin(k dx) lambda_k / k.
     """
     k, n, steps = 3, 1000, 800
     x, dx = CIRCLE * np.arange(n) / n, CIRCLE / n
@@ -196,13 +194,13 @@ def growth() -> list[Claim]:
 
 
 def peaks(values: FloatArray) -> npt.NDArray[np.intp]:
-    """Rows of the maxima that are higher than uniform."""
+    """Indices of the maxima that are higher than uniform."""
     higher = (values > np.roll(values, 1)) & (values >= np.roll(values, -1))
     return np.flatnonzero(higher & (values > 1.0 / CIRCLE))
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:
-    """Densities filled, a row for each temperature; the scheme's in front of the equation's."""
+    """Densities by the equation and by the scheme, a row for each temperature."""
     data = reproduction.data
     figure.set_size_inches(9.0, 4.6)
     panels = figure.subplots(len(JOBS), 3, sharex=True)

@@ -1,13 +1,13 @@
 """Repulsive attention as a heat flow (arXiv:2509.25040, figure 3).
 
-For large beta softmax attention is a heat flow in time s = t / beta: forward with V = -1, and
+For large beta softmax attention is a heat flow in time s = t / beta; with V = -1 it is forward,
 
     d_s mu = Laplacian mu,    c_k(s) = c_k(0) e^{-k^2 s}.
 
 At finite beta a mode about uniform decays by k^2 I_k(beta) / I_0(beta), slower by 1 %, 4 %, ... at
-beta = 50. Three Gaussians spread until nothing but the first modes is left. Where two of them meet
-the density at finite beta has features narrower than the kernel, which characteristics carry:
-densities are shown, and compared, as seen through a Gaussian window of width 0.05, half a kernel's.
+beta = 50. Three Gaussians spread until only the first modes are left. Where two of them meet, the
+density at finite beta has features narrower than the kernel, whose width beta^{-1/2} is 0.14. So
+densities are drawn and compared after convolution with a Gaussian of width 0.05.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BETA, MOST, WINDOW = 50.0, 128, 0.05
 # Weights, centres, widths of the three Gaussians.
 MIXTURE = ((0.4, -1.8, 0.25), (0.35, 0.2, 0.35), (0.25, 1.9, 0.3))
 DRAWN = (0.0, 0.02, 0.1, 0.3, 1.0)  # s
-# Between which the rate of the first mode is measured: the others have decayed.
+# Interval of s for the decay rate of the first mode, when the others have decayed.
 LATE, BRIEFLY = (4.0, 5.0), (1.5, 2.0)
 
 
@@ -48,7 +48,7 @@ def mixture_modes() -> ComplexArray:
 
 
 def on_angles(modes: ComplexArray, angles: FloatArray) -> FloatArray:
-    """Densities over uniform of modes (times, degrees), through the window."""
+    """Densities relative to uniform of modes (times, degrees), smoothed by the window."""
     k = np.arange(modes.shape[1])
     doubled = np.where(k > 0, 2.0, 1.0) * np.exp(-0.5 * (k * WINDOW) ** 2) * modes
     return np.asarray((doubled @ np.exp(1j * np.outer(k, angles))).real)
@@ -57,7 +57,7 @@ def on_angles(modes: ComplexArray, angles: FloatArray) -> FloatArray:
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """The density and the heat flow at the same times; in short the first mode not as late."""
+    """The density and the heat flow at the same times; the short form ends earlier."""
     late = BRIEFLY if short else LATE
     start = mixture_modes()
     law = from_density(start)
@@ -67,7 +67,6 @@ def compute(
     k = np.arange(MOST + 1)
     found = np.zeros((len(times), MOST + 1), dtype=np.complex128)
     kept = min(MOST + 1, run.moments.shape[1])
-    # The moments of a measure and the coefficients of its density are the same numbers.
     found[:, :kept] = run.moments[:, :kept]
     heat = start * np.exp(-np.outer(times, k**2))
     angles = np.linspace(-np.pi, np.pi, 721)
@@ -89,7 +88,7 @@ def compute(
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:
-    """Densities in colour, the heat flow dashed above them."""
+    """Densities in colours, and the heat flow as dashed lines."""
     data = reproduction.data
     figure.set_size_inches(6.4, 3.4)
     axes = figure.subplots()

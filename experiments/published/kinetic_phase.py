@@ -1,8 +1,8 @@
-"""Five tokens meet, two by two, and the clock of the figure that shows it (arXiv:2410.06833).
+"""Five tokens whose clusters merge, and the time axis of that figure (arXiv:2410.06833).
 
-There a step adds dt times the softmax average A(x), which is not projected to the tangent space,
-and normalises. That is a step of dt / (1 + dt <x, A>) along the flow, and <x, A> is near 1 beside a
-cluster: its clock is slow by 1 + dt.
+A step of the source adds dt times the softmax average A(x), without projection to the tangent
+space, and normalises. That is a step of dt / (1 + dt <x, A>) along the flow. Near a cluster <x, A>
+is about 1, so the time of the source runs slow by the factor 1 + dt.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from published.entry import Progress, Reproduction, unfollowed
 BETA, END = 4.0, 400.0
 START = np.array([0.06219714, 0.21432297, 1.81912262, 2.91107101, -3.09524835])
 MET = float(np.arccos(0.999))
-# When they are seen to have met in the published steps of 0.1.
+# Time of the last merge in the published figure, by steps of 0.1.
 SEEN = 364.1
-# How many of the ten pairs of tokens have met then; times by SciPy's Radau at 1e-12.
+# Number of the ten pairs of tokens that have met, and the time by SciPy's Radau at 1e-12.
 MERGES = {
     "the last two clusters have met, t": (10, 328.364042),
     "a first pair has met, t": (1, 1.266787),
@@ -31,7 +31,7 @@ MERGES = {
 }
 # Whether the average is projected, and dt.
 SCHEMES = ((False, 0.1), (False, 0.01), (True, 0.1), (True, 0.01))
-# The run is saved this near to where merges should be: between, gaps are lines to 1e-7 of time.
+# The run is saved this close to merges; gaps are linear in between, to 1e-7 in time.
 NEAR = 5e-4
 SNAPSHOTS = (0.0, 2.0, 10.0, 320.0, 330.0)
 
@@ -39,9 +39,9 @@ SNAPSHOTS = (0.0, 2.0, 10.0, 320.0, 330.0)
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Run and merges by this package, or runs by the published scheme and the projected one."""
+    """Run and merge times by this package, or by the published and the projected scheme."""
     near = [known + side for _, known in MERGES.values() for side in (-NEAR, NEAR)]
-    # Smooth on both axes of the figure.
+    # Curves are smooth on both axes of the figure.
     grid = np.linspace(0.0, END, 41 if short else 801)
     early = np.geomspace(0.5, 10.0, 10 if short else 100)
     times = np.unique(np.concatenate([grid, early, SNAPSHOTS, near]))
@@ -73,20 +73,20 @@ def compute(
 
 
 def tokens_of(measure: mf.Measure | mf.Density | None) -> FloatArray:
-    """Angles of the five tokens; an atom is the tokens of which it consists."""
+    """Angles of the five tokens; an atom counts once for each of its tokens."""
     assert isinstance(measure, mf.Measure)
     return np.repeat(measure.points, np.rint(5.0 * measure.mass).astype(int))
 
 
 def gap(angles: FloatArray, pairs: int) -> float:
-    """Distance of that pair, in the order of distances, above the one at which tokens have met."""
+    """Distance of the `pairs`-th closest pair, minus the distance at which tokens have met."""
     rows, columns = np.triu_indices(5, 1)
     distances = np.abs(np.angle(np.exp(1j * (angles[rows] - angles[columns]))))
     return float(np.sort(distances)[pairs - 1]) - MET
 
 
 def merge_time(times: FloatArray, angles: FloatArray, pairs: int) -> float:
-    """Time at which that many of the ten pairs have met, between two saved times."""
+    """Interpolated time at which `pairs` of the ten pairs have met."""
     gaps = np.array([gap(each, pairs) for each in angles])
     row = int(np.argmax(gaps < 0.0))
     pair = slice(row - 1, row + 1)
@@ -94,7 +94,7 @@ def merge_time(times: FloatArray, angles: FloatArray, pairs: int) -> float:
 
 
 def scheme_numbers(short: bool, progress: Progress) -> tuple[list[Claim], dict[str, FloatArray]]:
-    """Last merges by Euler's method, as published and with the projected average."""
+    """Last merge times by Euler's method, as published and with the projected average."""
     schemes = [each for each in SCHEMES if each[1] == 0.1] if short else list(SCHEMES)
     numbers, data = [], {}
     for projected, dt in progress(schemes, len(schemes), "schemes"):
@@ -119,7 +119,7 @@ def scheme_numbers(short: bool, progress: Progress) -> tuple[list[Claim], dict[s
 
 
 def euler(dt: float, projected: bool) -> tuple[FloatArray, FloatArray]:
-    """Times and angles (n_times, n) of the scheme: a step along the softmax average, normalised."""
+    """Times and angles (n_times, n) by steps along the softmax average, with normalisation."""
     tokens: FloatArray = np.stack([np.cos(START), np.sin(START)], axis=1)
     kept = [tokens]
     for _ in range(round(END / dt)):
@@ -137,7 +137,7 @@ def euler(dt: float, projected: bool) -> tuple[FloatArray, FloatArray]:
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:
-    """Tokens on the circle at a few times; below the energy, whole and about the last merge."""
+    """Tokens on the circle at a few times, and the energy: whole and near the last merge."""
     data = reproduction.data
     figure.set_size_inches(9.0, 5.2)
     above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=[1.0, 1.7])[:, 0]

@@ -1,11 +1,11 @@
-"""Limit shapes of tokens of R^d without layer normalisation (arXiv:2305.05465).
+"""Limit shapes of tokens in R^d without layer normalisation (arXiv:2305.05465).
 
     z_i = e^{-tV} x_i,    z_i' = sum_j P_ij V (z_j - z_i),    P_ij = softmax_j(<x_i, x_j>)
 
 With V = 1 the tokens z tend to a polytope, with a simple leading eigenvalue to hyperplanes, with
-V = 1 on a plane to a polytope there times what is left. The source's step with four stages moves
-all tokens by the stage of token i while attention is frozen, which cancels in z_j - z_i: it is
-Euler's (`published`).
+V = 1 on a plane to a polytope times the other coordinates. The source's step with four stages moves
+all tokens by the stage of token i and keeps attention constant. The stages cancel in z_j - z_i, so
+it equals Euler's step (`published`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from published.spheres import token_paths
 SIX = np.array([(2, 0.3), (-1.5, 1.2), (-0.4, -1.8), (0.5, 0.6), (0.2, -0.3), (-0.6, 0.4)])
 LINE = np.array([[-1.2], [-0.3], [0.1], [0.4], [1.5]])
 PAIR = np.array([[0.6, 0.8], [-0.6, -0.8]])
-# By LSODA with a relative tolerance of 1e-11: the source prints no number.
+# By LSODA with a relative tolerance of 1e-11; the source prints no numbers.
 VERTICES = [
     [1.980834873366, 0.300221225290],
     [-1.474972159385, 1.180104171659],
@@ -71,7 +71,7 @@ def shape_of(run: Run, time: float) -> LimitShape:
 
 
 def source_steps(value: FloatArray, points: FloatArray, stages: bool = False) -> FloatArray:
-    """Tokens z at steps of the source, shape (51, n, d); by its four stages, or by Euler's step."""
+    """Tokens z (51, n, d) after the source's steps, by four stages or by Euler's step."""
     z, found = points.copy(), [points.copy()]
     for number in range(round(UNTIL / STEP)):
         x = z @ expm(number * STEP * value).T
@@ -98,7 +98,7 @@ def source_steps(value: FloatArray, points: FloatArray, stages: bool = False) ->
 
 
 def _scheme_numbers() -> tuple[Claim, ...]:
-    """Name of the scheme of the source, and its distance from the flow."""
+    """Claims on the source's scheme: it equals Euler's step; its distance from the flow."""
     euler, stages = (source_steps(np.eye(2), SIX, each) for each in (False, True))
     run = run_of(1.0, SIX, np.array([0.0, UNTIL]))
     exact = shape_of(run, UNTIL).points
@@ -111,7 +111,7 @@ def _scheme_numbers() -> tuple[Claim, ...]:
 
 
 def _flow_numbers() -> tuple[Claim, ...]:
-    """Tokens of the flow beside those of another integrator, and theorems."""
+    """Claims on the flow: tokens by another integrator, and theorems."""
     polytope = run_of(1.0, SIX, np.linspace(0.0, 10.0, 21))
     planes, line = (
         run_of([1.0, 0.4], SIX, np.array([16.0])),
@@ -159,7 +159,7 @@ def _flow_numbers() -> tuple[Claim, ...]:
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Rescaled paths of the three theorems, in short less accurate; the numbers are the same."""
+    """Rescaled paths for the three theorems; the short form has less accurate paths."""
     rng = np.random.default_rng(3)
     times = np.linspace(0.0, UNTIL, 51)
     data = {"time": times}
@@ -175,11 +175,11 @@ def compute(
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:
-    """Paths of rescaled tokens, their hulls at four times, and where they are at the end."""
+    """Paths of rescaled tokens, convex hulls at three times, and tokens at both ends."""
     figure.set_size_inches(8.4, 3.0)
     for number, (axes, name) in enumerate(zip(figure.subplots(1, 3), DRAWN, strict=True)):
         paths = reproduction.data[f"path_{number}"]
-        # The first two of three coordinates: the plane on which V is 1.
+        # Of three coordinates, the first two are the plane on which V is 1.
         plane = paths[:, :, :2]
         axes.plot(plane[:, :, 0], plane[:, :, 1], color=MUTED, linewidth=0.5)
         if number != 1:

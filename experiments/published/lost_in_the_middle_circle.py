@@ -1,4 +1,4 @@
-"""Tokens of a decoder on the circle: those in front gather the ones behind, ALiBi's weights."""
+"""Tokens of a decoder on the circle with ALiBi's weights: the first ones gather the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#e69f00")
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Paths from the package, whose tokens see themselves, or of the source, whose do not."""
+    """Paths by the package, whose tokens attend to themselves, or by the source's scheme."""
     start, clusters = beginning()
     time = np.linspace(0.0, UNTIL, 41 if short else 201)
     run = _run(start, time)
@@ -62,7 +62,7 @@ def compute(
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:
-    """Circles with the paths so far, coloured by the cluster of the start; all angles below."""
+    """Circles with paths, coloured by the initial cluster; and angles over time."""
     data = reproduction.data
     figure.set_size_inches(10.5, 6.0)
     grid = figure.add_gridspec(2, len(data["times"]), height_ratios=(1.0, 1.3))
@@ -92,7 +92,7 @@ def draw(figure: Figure, reproduction: Reproduction) -> None:
 
 
 def beginning() -> tuple[FloatArray, npt.NDArray[np.int64]]:
-    """Angles of the source's seed, and their clusters: 16 tokens each, in the order of tokens."""
+    """Initial angles by the source's seed, and the cluster of each token."""
     clusters = np.repeat(np.arange(CLUSTERS), TOKENS // CLUSTERS)
     centres = np.pi * np.linspace(0.1, 1.9, CLUSTERS)
     noise = np.random.default_rng(SEED).normal(0.0, SPREAD, TOKENS)
@@ -100,7 +100,7 @@ def beginning() -> tuple[FloatArray, npt.NDArray[np.int64]]:
 
 
 def _run(start: FloatArray, time: FloatArray) -> FloatArray:
-    """Angles from the package, whose force has no factor beta; here beta = 1."""
+    """Angles by the package, whose force has no factor beta; beta = 1 here."""
     attention = mf.Attention([mf.Head()], "none", beta=BETA, mask="alibi", alibi_rate=RATE)
     problem = mf.Problem(mf.Circle(), attention, initial=mf.from_points(start))
     run = mf.simulate(
@@ -113,7 +113,7 @@ def _run(start: FloatArray, time: FloatArray) -> FloatArray:
 def _velocity(itself: bool) -> Callable[[FloatArray], FloatArray]:
     """Velocity -beta sum_k w_jk sin(theta_j - theta_k) e^{beta cos(theta_j - theta_k)}.
 
-    w_jk = e^{-lambda (j - k) / n} over k < j, divided by their sum, or by one more.
+    w_jk = e^{-lambda (j - k) / n} for k < j, divided by their sum, plus 1 if `itself`.
     """
     back = np.subtract.outer(np.arange(TOKENS), np.arange(TOKENS))
     weights = np.where(back > 0, np.exp(-RATE / TOKENS * back), 0.0)
@@ -129,7 +129,7 @@ def _velocity(itself: bool) -> Callable[[FloatArray], FloatArray]:
 
 
 def _steps(start: FloatArray, time: FloatArray, step: float) -> FloatArray:
-    """The source's: classical Runge-Kutta steps."""
+    """Angles by the source's classical Runge-Kutta steps."""
     velocity, theta, found = _velocity(False), start, [start]
     for _ in time[1:]:
         for _ in range(round((time[1] - time[0]) / step)):
@@ -143,7 +143,7 @@ def _steps(start: FloatArray, time: FloatArray, step: float) -> FloatArray:
 
 
 def _solved(start: FloatArray, time: FloatArray, itself: bool = False) -> FloatArray:
-    """The same to 1e-12."""
+    """Angles by SciPy at 1e-12."""
     from scipy.integrate import solve_ivp
 
     velocity = _velocity(itself)

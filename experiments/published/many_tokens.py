@@ -1,8 +1,8 @@
-"""Twenty thousand tokens on the circle, as the notebook of arXiv:2410.23228 moves them.
+"""Twenty thousand tokens on the circle, as in the notebook of arXiv:2410.23228.
 
-There: explicit Euler in the angles with dt = 1e-4 in the paper's time, through dense 20,000 x
-20,000 matrices. Here the same system at tolerance 1e-8, by its Fourier modes. The mode k that grows
-fastest alone would put clusters at (2 pi j - arg c_k(0)) / k.
+The notebook takes explicit Euler steps of 1e-4 in paper time, with dense 20,000 x 20,000 matrices.
+This package solves the same system at tolerance 1e-8 with Fourier modes. The fastest-growing mode k
+alone would put clusters at (2 pi j - arg c_k(0)) / k.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ CIRCLE = 2.0 * np.pi
 
 @dataclass(frozen=True)
 class Job:
-    """One of the two runs of the source; all times are the paper's."""
+    """One of the two runs of the source; all times are paper time."""
 
     beta: float
     end: float
     histogram_at: float
     seed: int
-    # What its figures show, the last two by eye.
+    # From the figures of the source, the last two by eye.
     clusters: int
-    formed: float
-    furthest: float
+    formed: float  # time at which all clusters have formed
+    furthest: float  # largest distance of a cluster from the prediction
 
 
 JOBS = (
@@ -52,7 +52,7 @@ ANOTHER = "another draw: theirs came from a GPU"
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Runs of both temperatures, their clusters, and how likely each number of them is."""
+    """Runs at both temperatures, their clusters, and probabilities of their numbers."""
     tokens = 1000 if short else TOKENS
     numbers: list[Claim] = []
     data: dict[str, Any] = {}
@@ -113,7 +113,7 @@ def accurate(
 def euler(
     problem: mf.Problem, start: FloatArray, times: FloatArray, step: float, follow: Iterable[int]
 ) -> FloatArray:
-    """Angles (n_times, n) by the scheme of the source, from a given start."""
+    """Angles (n_times, n) by the scheme of the source."""
     felt, scaled = interaction_of(problem), np.exp(problem.beta) * step
     angles, kept, done = start.copy(), [], 0
     for time, _ in zip(times, follow, strict=True):
@@ -125,7 +125,7 @@ def euler(
 
 
 def predicted_positions(problem: mf.Problem, angles: FloatArray) -> FloatArray:
-    """Where the mode that grows fastest has its maxima."""
+    """Maxima of the mode that grows fastest."""
     k = mf.dominant_degree(problem) or 0
     phase = np.angle(np.exp(-1j * k * angles).mean())
     return np.sort((CIRCLE * np.arange(k) - phase) / k % CIRCLE)
@@ -134,7 +134,7 @@ def predicted_positions(problem: mf.Problem, angles: FloatArray) -> FloatArray:
 def compared(
     job: Job, times: FloatArray, found: list[Clusters], predicted: FloatArray
 ) -> list[Claim]:
-    """Number of clusters, when they are all there, how far they are from the prediction."""
+    """Claims on the number of clusters, the time of their formation, and their positions."""
     counts = np.array([each.count for each in found])
     formed = times[np.flatnonzero(counts != counts[-1])[-1] + 1]
     gaps = np.abs(found[-1].centre[:, None] - predicted + np.pi) % CIRCLE - np.pi
@@ -151,7 +151,7 @@ def compared(
 
 
 def likelihoods(problem: mf.Problem, progress: Progress) -> list[Claim]:
-    """Probabilities of three and four clusters, over all draws."""
+    """Probabilities of three and four clusters over random starts."""
     law = mf.predict_clusters(
         problem, TOKENS, progress=lambda runs, total, label: progress(runs, total, label)
     ).distribution
@@ -166,14 +166,14 @@ def likelihoods(problem: mf.Problem, progress: Progress) -> list[Claim]:
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:
-    """Paths with the predicted positions, and the histogram half-way, for both temperatures."""
+    """Paths with predicted positions, and a histogram, for both temperatures."""
     data = reproduction.data
     figure.set_size_inches(9.0, 4.4)
     panels = figure.subplots(1, 4, width_ratios=[2.2, 1.0, 2.2, 1.0], sharey=True)
     for job, (paths, histogram) in zip(JOBS, (panels[:2], panels[2:]), strict=True):
         name = f"beta_{job.beta:g}"
         times, angles = data[f"{name}_time"], data[f"{name}_paths"] % CIRCLE
-        # No line from one end of the angles to the other.
+        # Paths have gaps where the angle jumps by a turn.
         angles = np.where(np.abs(np.diff(angles, axis=0, prepend=angles[:1])) > 3.0, np.nan, angles)
         paths.plot(times, angles, color=ORDER, linewidth=0.5, alpha=0.45)
         heights = data[f"{name}_histogram"]

@@ -1,11 +1,11 @@
-"""Where tokens gather that climb the energy of a matrix (arXiv:2501.03096, figures 1, 6 and 7).
+"""Tokens that maximise the energy of a matrix (arXiv:2501.03096, figures 1, 6 and 7).
 
     E(mu) = int int e^{x^T D y} dmu dmu
 
-on the sphere, score and value D, no normalisation. With a positive largest eigenvalue lambda the
-largest energy is e^lambda, of one cluster at an end of its axis; with D = -1 it is cosh(1), of two
-equal clusters opposite each other; with eigenvalues of both signs -mu and lambda, mu larger, it is
-cosh(mu) as long as lambda < ln cosh(mu), and e^lambda beyond.
+on the sphere, with score and value D and no normalisation. The largest energy is e^lambda for one
+cluster on the axis of the largest eigenvalue lambda, if no eigenvalue is negative. For D = -1 it is
+cosh(1), for two equal opposite clusters. With eigenvalues -mu and lambda, mu > lambda > 0, it is
+cosh(mu) if lambda < ln cosh(mu), else e^lambda.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from meanfield.figures.draw.axes import ENERGY, INK, ORDER
 from published.entry import Progress, Reproduction, unfollowed
 from published.spheres import draw_ball, energy_of, moved_by
 
-# Diagonals of D, and from how many starts.
+# Diagonals of D, and numbers of starts.
 MATRICES = {"1": (1.0, 1.0, 1.0), "(1, 3, 4)": (1.0, 3.0, 4.0),
             "-1": (-1.0, -1.0, -1.0), "(1, -3, -4)": (1.0, -3.0, -4.0)}  # fmt: skip
 STARTS = {"1": 30, "(1, 3, 4)": 30, "-1": 6, "(1, -3, -4)": 30}
-# In paper time: clusters form at rates e^{largest}.
+# Paper time; clusters form at rates e^{largest weight}.
 UNTIL = {"1": 25.0, "(1, 3, 4)": 1.5, "-1": 25.0, "(1, -3, -4)": 1.5}
 TOKENS = 100
-# Stored with the source for D = diag(-1, -0.51515): one cluster, two along either axis.
+# Energies stored by the source for D = diag(-1, -0.51515): one cluster, two along either axis.
 ENTRY, STORED = -0.5151515007019043, (0.59741008, 1.54308057, 1.13565111)
 
 
@@ -41,9 +41,9 @@ def cluster_energies(entry: float) -> FloatArray:
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Tokens of all starts under the four matrices, and energies of clusters."""
+    """Final tokens of all starts under the four matrices, and energies of clusters."""
     rng = np.random.default_rng(142)
-    # Short: one start of the matrices that are numbers.
+    # The short form has one start for D = 1 and D = -1.
     chosen = ("1", "-1") if short else tuple(MATRICES)
     jobs = [(name, start) for name in chosen for start in range(1 if short else STARTS[name])]
     tokens: dict[str, list[FloatArray]] = {name: [] for name in chosen}
@@ -88,7 +88,7 @@ def compute(
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:
-    """Tokens of all starts on four balls, and the energies of figure 7."""
+    """Final tokens of all starts on balls, and the energies of figure 7."""
     data = reproduction.data
     kept = [name for name in MATRICES if f"tokens {name}" in data]
     figure.set_size_inches(1.65 * len(kept) + 2.0, 2.4)

@@ -1,7 +1,7 @@
-"""Shared by figures of merged pairs: panels of `mf.merging_diagram`, their arrays and drawing.
+"""Common parts of figures of merged pairs: panels of `mf.merging_diagram`, their arrays, drawing.
 
-The curve beside them is of tokens that begin orthogonal: when their common cosine is 0.999, by
-(6.12) of arXiv:2312.10794 under softmax and (6.10) without normalisation.
+The curve in these figures is the time at which the common cosine of initially orthogonal tokens is
+0.999, by (6.12) of arXiv:2312.10794 for softmax and (6.10) without normalisation.
 """
 
 from __future__ import annotations
@@ -27,40 +27,27 @@ from meanfield.spectrum.time_units import paper_time_factor
 from meanfield.studies.executors import worker_pool
 
 TOKENS = 32
-"""Tokens of a system."""
+"""Number of tokens."""
 STEP = 0.1
-"""Layers as the source has them."""
+"""Step of the layers of the source."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel.
+    """One panel."""
 
-    Attributes
-    ----------
-    name : str
-        Names of its arrays.
-    title : str
-    dimension : int
-        Dimension d.
-    betas, times : ndarray
-    replicas : int
-    head : mf.RandomHead, optional
-        Q = K = V = 1 without it.
-    """
-
-    name: str
+    name: str  # prefix of its arrays
     title: str
     dimension: int
     betas: FloatArray
     times: FloatArray
     replicas: int
-    head: mf.RandomHead | None = None
+    head: mf.RandomHead | None = None  # by default Q = K = V = 1
 
     def made(
         self, normalization: Literal["softmax", "none"], published: bool, executor: Executor | None
     ) -> MergingDiagram:
-        """Its shares: of the flow, or of the published layers."""
+        """Shares of merged pairs, by the flow or by the published layers."""
         more: dict[str, Any] = {} if self.head is None else {"heads": self.head}
         return mf.merging_diagram(
             TOKENS, self.dimension, betas=self.betas.tolist(), times=self.times.tolist(),
@@ -71,7 +58,7 @@ class Panel:
 
 @contextmanager
 def workers(short: bool) -> Iterator[Executor | None]:
-    """Processes for all processors, none for a short form."""
+    """Processes for all processors; None for a short form."""
     with worker_pool(1 if short else os.cpu_count() or 1) as executor:
         yield executor
 
@@ -89,7 +76,7 @@ def arrays(made: Mapping[str, MergingDiagram]) -> dict[str, npt.NDArray[Any]]:
 def arrays_by_dimension(
     made: Mapping[str, MergingDiagram], flow: mf.Flow, until: float, published: bool
 ) -> dict[str, npt.NDArray[Any]]:
-    """Arrays for `draw_dimensions`: with the curve up to a time, and what was run."""
+    """Arrays for `draw_dimensions`: those of `arrays`, the curve, replicas, and the scheme."""
     return arrays(made) | {
         "curve": curve(flow, until),
         "replicas": np.array([len(each.done[0]) for each in made.values()]),
@@ -100,7 +87,7 @@ def arrays_by_dimension(
 def curve_numbers(
     flow: mf.Flow, known: Mapping[float, tuple[float, float]], why: str
 ) -> list[Claim]:
-    """Points of the curve beside times that are known, by beta, each with what it may be off."""
+    """Claims on points of the curve; `known` has the time and its allowed error by beta."""
     return [
         Claim(f"time at which orthogonal tokens reach the cosine 0.999, beta = {beta:g}", time,
                merging_time(beta, flow), within, why)
@@ -109,10 +96,8 @@ def curve_numbers(
 
 
 def merging_time(beta: float, flow: mf.Flow) -> float:
-    """Time, of the paper, at which tokens that begin orthogonal reach the cosine 0.999.
+    """Paper time at which initially orthogonal tokens reach the cosine 0.999.
 
-    Examples
-    --------
     >>> round(merging_time(5.0, mf.SA), 5), round(merging_time(5.0, mf.USA), 5)
     (9.54433, 0.97461)
     """
@@ -121,10 +106,8 @@ def merging_time(beta: float, flow: mf.Flow) -> float:
 
 
 def layers_time(beta: float) -> float:
-    """Time at which softmax layers of the source's step bring them there: steps of 0.1 run late.
+    """Time at which softmax layers of step 0.1 reach the cosine 0.999; later than the flow.
 
-    Examples
-    --------
     >>> round(layers_time(5.0), 3)
     10.326
     """
@@ -135,7 +118,7 @@ def layers_time(beta: float) -> float:
 
 
 def curve(flow: mf.Flow, until: float) -> FloatArray:
-    """Rows (time, beta) at which it is reached, up to a time."""
+    """Rows (time, beta) of the curve up to a time."""
     betas = np.linspace(0.05, 9.0, 180)
     times = np.array([merging_time(float(beta), flow) for beta in betas])
     return np.column_stack([times, betas])[times <= until]
@@ -144,7 +127,7 @@ def curve(flow: mf.Flow, until: float) -> FloatArray:
 def draw_dimensions(
     figure: Figure, data: Mapping[str, npt.NDArray[Any]], flow: str, columns: int
 ) -> None:
-    """A panel for each dimension, with the curve; arrays of panels named d2, d8, ..."""
+    """Draw a panel for each dimension, with the curve; panels are named d2, d8, ..."""
     names = [name.removesuffix("_share") for name in data if name.endswith("_share")]
     listed = [
         (name, f"Pairs merged, $d = {name[1:]}$", f"{TOKENS} tokens, {flow}, {count} replicas")
@@ -159,7 +142,7 @@ def draw(
     panels: Iterable[tuple[str, str, str]],
     columns: int,
 ) -> None:
-    """Panels, given by name, title and subtitle, in rows; with the curve where data has one."""
+    """Draw panels (name, title, subtitle) in rows, with the curve if `data` has one."""
     listed = list(panels)
     rows = -(-len(listed) // columns)
     figure.set_size_inches(4.5 * columns, 3.6 * rows)
@@ -179,6 +162,6 @@ def draw(
 
 
 def half_time(made: MergingDiagram, beta: float) -> float:
-    """Time at which half of all pairs have merged; infinite if they have not."""
+    """Time at which half of all pairs have merged; infinite if never."""
     share = made.fraction[int(np.argmin(np.abs(made.betas - beta)))]
     return float(np.interp(0.5, share, made.times)) if share[-1] > 0.5 else float("inf")

@@ -1,4 +1,4 @@
-"""Share of merged pairs of 32 random tokens with random matrices in the place of Q, K and V."""
+"""Share of merged pairs of 32 random tokens with random matrices B and V."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _PAIRS = (
     ("gaussian", "identity"), ("gaussian", "wishart"), ("gaussian", "score"),
     ("goe", "identity"), ("goe", "score"), ("goe", "minus_score"),
 )  # fmt: skip
-# Shares at t = 30 and beta = 4.955 from projected Runge-Kutta steps of order 4 by a program that
-# shares nothing with this one, and their standard errors: 128 runs of each pair.
+# Shares at t = 30 and beta = 4.955, and their standard errors, from 128 runs of each pair by an
+# independent program with projected Runge-Kutta steps of order 4.
 _OTHERS = (
     (0.5555, 0.0146), (0.8081, 0.0206), (0.4770, 0.0076), (0.3887, 0.0088), (0.4261, 0.0100),
     (0.9766, 0.0134),
@@ -31,7 +31,7 @@ _OTHER_RUNS = 128
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Shares for six pairs of laws of B and V, matrices drawn anew for each replica."""
+    """Shares for six pairs of laws of B and V, with new matrices in each replica."""
     times = np.linspace(0.0, 30.0, 31 if short else 201)[1:]
     betas = np.linspace(0.1, 9.0, 45)
     betas = betas[24:25] if short else betas
@@ -46,7 +46,7 @@ def compute(
         for panel in progress(panels, len(panels), "pairs of laws"):
             made[panel.name] = panel.made("softmax", published, executor)
     numbers = []
-    # Layers of step 0.1 are another system where V is large: their shares are only told.
+    # If V is large, layers of step 0.1 differ from the flow: their shares are not compared.
     wider = 4.0 * np.sqrt(1.0 + _OTHER_RUNS / replicas)
     for (score, value), each, (share, error) in zip(_PAIRS, made.values(), _OTHERS, strict=True):
         at = int(np.argmin(np.abs(each.betas - 5.0)))

@@ -1,4 +1,4 @@
-"""Share of merged pairs of 32 random tokens over beta and time, softmax."""
+"""Share of merged pairs of 32 random tokens over beta and time, with softmax."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from published.merging_panels import (
     merging_time,
 )
 
-# Shares at these times from projected Runge-Kutta steps of order 4, 22 to 1000 runs of a program
-# that shares nothing with this one; standard errors in units of 1e-4. Then the same of layers.
+# Shares at these times, and standard errors in units of 1e-4, from 22 to 1000 runs of an
+# independent program with projected Runge-Kutta steps of order 4. Then the same for layers.
 _TIMES = [5.0, 10.0, 15.0, 20.0, 30.0]
 _OTHERS = {
     (2, 1.0): ([0.1422, 0.8407, 0.9681, 0.9931, 0.9991], [30, 69, 38, 18, 7]),
@@ -49,7 +49,7 @@ _SHORT_REPLICAS = {2: 64, 8: 16, 128: 4}
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Shares in four dimensions (three in short), the curve, and numbers of another program."""
+    """Shares in four dimensions (short form: three), the curve, shares of another program."""
     made = {}
     with merging_panels.workers(short) as executor:
         shares = _shares_of_others(short, published, executor)
@@ -94,7 +94,7 @@ def _panels(short: bool) -> list[Panel]:
 
 
 def _shares_of_others(short: bool, published: bool, executor: Executor | None) -> list[Claim]:
-    """Shares beside those of the other program: some of them, and how far all are at most."""
+    """Claims on shares by the other program: for beta = 5, and the largest deviation of all."""
     others = _OTHER_LAYERS if published else _OTHERS
     if short:
         others = {key: others[key] for key in [(128, 5.0) if published else (2, 5.0)]}
@@ -108,7 +108,7 @@ def _shares_of_others(short: bool, published: bool, executor: Executor | None) -
         )  # fmt: skip
         for i, beta in enumerate(betas):
             shares, errors = (np.array(each) for each in others[d, beta])
-            # Shares that never vary may differ by 1e-4.
+            # Shares without variance may differ by 1e-4.
             combined = np.sqrt(found.standard_error[i] ** 2 + (1e-4 * errors) ** 2 + 1e-8)
             worst = max(worst, float(np.max(np.abs(found.fraction[i] - shares) / combined)))
             if beta == 5.0:

@@ -18,7 +18,7 @@ _TIMES_OF_CURVE = {5.0: (0.9746065980, 1e-9), 9.0: (0.6859876689, 1e-9)}
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Shares in three dimensions, and the curve of tokens that begin orthogonal."""
+    """Shares in three dimensions, and the curve of initially orthogonal tokens."""
     made = {}
     panels = _panels(short, published)
     with merging_panels.workers(short) as executor:
@@ -27,7 +27,7 @@ def compute(
     numbers = curve_numbers(mf.USA, _TIMES_OF_CURVE, "(6.10) by quadrature")
     high = made["d128"]
     why = "tokens that begin orthogonal; random ones are nearly so and merge earlier"
-    # At beta = 7 cosines of 128^-1/2 change weights by a factor of two.
+    # At beta = 7, cosines of 128^-1/2 change weights by a factor of two.
     for beta, within in ((5.0, 0.2),) if short else ((5.0, 0.2), (7.0, None)):
         what = f"time at which half of the pairs in R^128 have merged, beta = {beta:g}"
         numbers.append(Claim(what, merging_time(beta, mf.USA), half_time(high, beta), within, why))
@@ -48,7 +48,7 @@ def draw(figure: Figure, reproduction: Reproduction) -> None:
 
 
 def _panels(short: bool, published: bool) -> list[Panel]:
-    """Those of layers have fewer betas and replicas: at beta = 9 time 1 takes 147,000 layers."""
+    """Panels; those of layers are smaller, because time 1 at beta = 9 takes 147,000 layers."""
     if short:
         times, betas = np.linspace(0.0, 1.0, 41)[1:], np.array([2.0, 5.0])
         sizes = [(2, 4), (8, 2), (128, 2)]

@@ -1,11 +1,11 @@
-"""Where tokens rest that descend the energy of a matrix (arXiv:2501.03096, figures 3 and 4).
+"""Tokens that minimise the energy of a matrix (arXiv:2501.03096, figures 3 and 4).
 
-    E(mu) = int int e^{x^T D y} dmu dmu,    D with no negative eigenvalue
+    E(mu) = int int e^{x^T D y} dmu dmu,    D without negative eigenvalues
 
-Score D, value -D, no normalisation. Least energies: sinh(1) of the uniform measure for D = 1; and
-1, by Jensen, where the kernel of D meets the sphere: all tokens go there, slowly, for the force
-falls with the cube of the distance. Four tokens (+-x_1, +-x_2) on the circle rest, for
-D = diag(1, d), where tanh(x_1^2) = d tanh(d x_2^2).
+with score D, value -D and no normalisation. For D = 1 the least energy is sinh(1), of the uniform
+measure. If D has a kernel, it is 1 by Jensen's inequality, for measures in the kernel. Tokens
+approach it slowly, because the force falls with the cube of the distance. For D = diag(1, d), four
+tokens (+-x_1, +-x_2) on the circle rest where tanh(x_1^2) = d tanh(d x_2^2).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from published.spheres import draw_ball, energy_of, moved_by
 
 MATRICES = ((1.0, 1.0, 1.0), (1.0, 0.25, 1.0), (1.0, 0.0, 1.0), (0.0, 0.0, 1.0))
 TOKENS, UNTIL = 100, 300.0
-# tanh(x_1^2) / tanh(d x_2^2) at d = 1, ..., 5, stored with the source.
+# tanh(x_1^2) / tanh(d x_2^2) for d = 1, ..., 5, stored by the source.
 STORED = {
     1: 1.0, 2: 1.99961007, 3: 2.99953413, 4: 3.99948406, 5: 4.99940729,
 }  # fmt: skip
@@ -40,7 +40,7 @@ def ratio_of(entry: float) -> float:
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Four tokens of each d, and 100 tokens under four matrices (short: without these)."""
+    """Four tokens for each d, and 100 tokens under four matrices (not in the short form)."""
     entries = BRIEFLY if short else tuple(STORED)
     ratios = np.array([ratio_of(float(entry)) for entry in entries])
     numbers = [

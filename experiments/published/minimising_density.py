@@ -2,10 +2,10 @@
 
     E(mu) = int int e^{x^T D y} dmu dmu,    D = diag(1, 1 + epsilon)
 
-falls along tokens that repel each other, score D and value -D without normalisation. Here their
-density is run until nothing moves; beside it stands the linear equation int e^{x^T D y} rho(y) dy =
-const in cosines, scaled by its tiny eigenvalues. The source takes 1,500 steps of exponentiated
-gradient on 1,000 points (`published`), by which degree 4 has come to 97 % and degree 6 to 65 %.
+decreases for tokens that repel each other: score D and value -D without normalisation. This package
+runs their density until it rests. The reference is the linear equation int e^{x^T D y} rho(y) dy =
+const in cosines. The source takes 1,500 steps of exponentiated gradient on 1,000 points
+(`published`), after which degree 4 has 97 % of its final size and degree 6 has 65 %.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from meanfield.terms.attention import Attention, Head
 from published.entry import Progress, Reproduction, unfollowed
 
 EXCESS = np.linspace(-0.1, 0.3, 9)  # epsilon
-# Arrays stored with the source, epsilon = 0.1: largest and smallest weight, times 1,000.
+# Largest and smallest weight, times 1,000, in arrays of the source for epsilon = 0.1.
 STORED_TOP, STORED_BOTTOM = 1.208708, 0.811096
 POINTS, STEPS, RATE = 1000, 1500, 0.1
 DEGREES = 10
 
 
 def stationary(excess: float, until: float) -> FloatArray:
-    """Moments m_0 to m_10 of the density that repelling tokens come to rest in."""
-    if abs(excess) < 1e-12:  # uniform, from which it starts
+    """Moments m_0 to m_10 of the density of repelling tokens at a late time."""
+    if abs(excess) < 1e-12:  # the uniform start is at rest
         return np.asarray(np.eye(1, DEGREES + 1)[0])
     matrix = [1.0, 1.0 + excess]
     head = Head(score=matrix, value=[-each for each in matrix])
@@ -46,14 +46,14 @@ def stationary(excess: float, until: float) -> FloatArray:
 
 def solved(excess: float) -> FloatArray:
     """Moments of the density with a constant potential, by a linear equation in cosines."""
-    # x^T D y = A cos(s - t) + B cos(s + t): by Jacobi and Anger e^{x^T D y} has the coefficient
-    # I_l(A) I_m(B) at e^{ijs - ikt}, j = l + m and k = l - m; k and -k meet in a cosine.
+    # x^T D y = A cos(s - t) + B cos(s + t). By Jacobi and Anger e^{x^T D y} has the coefficient
+    # I_l(A) I_m(B) at e^{ijs - ikt}, j = l + m and k = l - m; k and -k make a cosine.
     a, b = 1.0 + 0.5 * excess, -0.5 * excess
     k = np.arange(0, 41, 2)
     half, apart = (k[:, None] + k) // 2, np.abs(k[:, None] - k) // 2
     table = iv(half, a) * iv(apart, b)
     table[:, 1:] += (iv(apart, a) * iv(half, b))[:, 1:]
-    # Eigenvalues fall like 1 / k!: scaled by those of D = 1 the equation is a mild one.
+    # Eigenvalues fall like 1 / k!; division by those of D = 1 makes the equation well conditioned.
     scale = np.sqrt(iv(k, a))
     right = np.zeros(len(k))
     right[0] = 1.0
@@ -64,7 +64,7 @@ def solved(excess: float) -> FloatArray:
 
 
 def descended(excess: float, count: int) -> FloatArray:
-    """Moments after the exponentiated gradient of the source on as many points."""
+    """Moments after the source's exponentiated gradient on `count` points."""
     angles = 2.0 * np.pi * np.arange(count) / count - np.pi
     points = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     kernel = np.exp(points @ np.diag([1.0, 1.0 + excess]) @ points.T)
@@ -76,14 +76,14 @@ def descended(excess: float, count: int) -> FloatArray:
 
 
 def densities(moments: FloatArray, angles: FloatArray) -> FloatArray:
-    """Densities over uniform, shape (m, angles), of moments (m, degrees + 1)."""
+    """Densities (m, angles) relative to uniform, of moments (m, degrees + 1)."""
     doubled = 2.0 * moments
     doubled[:, 0] = 1.0
     return np.asarray(doubled @ np.cos(np.outer(np.arange(moments.shape[1]), angles)))
 
 
 def energy(moments: FloatArray, excess: float) -> float:
-    """E of a density."""
+    """Energy E of a density."""
     angles = 2.0 * np.pi * np.arange(256) / 256
     points = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     weights = densities(moments[None], angles)[0] / len(angles)
@@ -94,7 +94,7 @@ def energy(moments: FloatArray, excess: float) -> float:
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Densities at rest of nine matrices (short: of the one whose numbers are compared)."""
+    """Densities at rest for nine matrices (short form: for epsilon = 0.1)."""
     excess = EXCESS[4:5] if short else EXCESS
     found = np.array(
         [
@@ -124,7 +124,7 @@ def compute(
         ),
     ]
     beside = "beside the linear equation for a constant potential"
-    # Degree k comes to rest at the rate k^2 I_k(1) / e of scaled time: 0.2, 0.016, 0.0003.
+    # Degree k relaxes at the rate k^2 I_k(1) / e in scaled time: 0.2, 0.016, 0.0003.
     gaps = {2: 1e-9, 4: 1e-6, 6: 1e-4} if short else {2: 1e-11, 4: 1e-8, 6: 1e-6}
     for degree, gap in ({2: 1e-6, 4: 2e-4, 6: 1e-4} if published else gaps).items():
         numbers.append(

@@ -2,12 +2,12 @@
 
 Under softmax with V = 1 and large beta tokens follow the heat equation backwards in s = t / beta:
 a component of variance sigma^2 would be a point at s = sigma^2 / 2. At finite beta a Gaussian on a
-line stays one, and its variance v obeys
+line stays Gaussian, and its variance v obeys
 
-    v' = -2 v / (1 + beta v),    ln v + beta v = ln v_0 + beta v_0 - 2 t,
+    v' = -2 v / (1 + beta v),    ln v + beta v = ln v_0 + beta v_0 - 2 t.
 
-which is the limit while beta v is large, and e^{-2t} in the end. Components far apart do not feel
-each other; of the circle's curvature corrections of order v are left.
+This is the limit while beta v is large, and v falls like e^{-2t} in the end. Components far apart
+do not interact. The curvature of the circle gives corrections of order v.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def gaussian_variance(times: FloatArray) -> FloatArray:
 
 
 def mixture_tokens(count: int) -> tuple[FloatArray, FloatArray]:
-    """Angles of three wrapped Gaussians at equal distances, and whose each is: no chance in it."""
+    """Angles at quantiles of three wrapped Gaussians, and the component of each."""
     from scipy.special import ndtri
 
     each = count // COMPONENTS
@@ -57,7 +57,7 @@ def mixture_tokens(count: int) -> tuple[FloatArray, FloatArray]:
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Variances of a component over time, of tokens at quantiles of the mixture."""
+    """Variance of a component over time."""
     angles, owners = mixture_tokens(600 if short else TOKENS)
     problem = Problem(Circle(), exponential(BETA), SA, from_points(angles))
     run = simulate(

@@ -1,8 +1,9 @@
-"""Where order sets in with noise, over inverse temperatures, on the circle and the sphere.
+"""Onset of order with noise over beta, on the circle and the sphere.
 
-Above a critical diffusivity D_# uniform is stable. For beta <= beta_* order sets in continuously
-there; above, with a jump: at D_c > D_# the free energies of uniform and order are equal, and order
-lasts up to the saddle node D_SN. beta_* solves (arXiv:2606.05140; kappa = 1 / D in paper's time)
+Above a critical diffusivity D_# uniform is stable. For beta <= beta_* order sets in continuously at
+D_#. For larger beta it sets in with a jump: at D_c > D_# the free energies of uniform and order are
+equal, and order exists up to the saddle node D_SN. beta_* solves (arXiv:2606.05140; kappa = 1 / D
+in paper time)
 
     I_{d/2+1}(beta) / I_{d/2}(beta) = 1 / d.
 """
@@ -24,7 +25,7 @@ from meanfield.figures.draw.axes import ENERGY, INK, MUTED, ORDER
 from published.entry import Progress, Reproduction, unfollowed
 
 MANIFOLDS = {"circle": (2, mf.Circle()), "sphere": (3, mf.Sphere())}
-# Those of the tables of docs and of the figure.
+# Values of beta in the tables of the docs, and the largest one in the figure.
 TOLD, MOST = (3.0, 5.0), 10.0
 
 
@@ -37,7 +38,7 @@ def compute(
     data: dict[str, FloatArray] = {}
     for name, (d, manifold) in MANIFOLDS.items():
         root = brentq(partial(tricritical, d), 0.5, 5.0)
-        # The jump sets in like a square root.
+        # The jump grows like a square root from beta_*.
         near = [] if short else root + np.array([0.01, 0.03, 0.06, 0.1, 0.15])
         betas = np.unique([1.5, *TOLD[: 1 if short else None], *grid, *near])
 
@@ -66,7 +67,7 @@ def compute(
         data[f"{name}_tricritical"] = np.array(found.tricritical_beta)
         for beta in TOLD[: 1 if short else None]:
             critical, transition, saddle, jump = rows[np.searchsorted(betas, beta)]
-            # D_# = a_1 / beta, of scaled time.
+            # D_# = a_1 / beta in scaled time.
             rate = float(mf.exponential(beta).potential_multipliers(d - 1, 1)[1])
             numbers.append(
                 Claim(f"{name}, beta = {beta:g}: D_#", rate, float(critical), 1e-12,
@@ -81,12 +82,12 @@ def compute(
 
 
 def problem_at(manifold: Any, beta: float) -> mf.Problem:
-    """Tokens without noise: phase diagrams add it."""
+    """Problem without noise, which phase diagrams add."""
     return mf.Problem(manifold, mf.exponential(beta), mf.USA)
 
 
 def tricritical(d: int, beta: float) -> float:
-    """Zero at beta_*, as published."""
+    """Published function whose root is beta_*."""
     return float(d * ive(d / 2 + 1, beta) - ive(d / 2, beta))
 
 
@@ -99,7 +100,6 @@ def draw(figure: Figure, reproduction: Reproduction) -> None:
         betas, at = data[f"{name}_beta"], float(data[f"{name}_tricritical"])
         critical, transition, saddle, jump = data[f"{name}_states"].T
         jumps = np.isfinite(saddle)
-        # Both lines begin at the tricritical point.
         beta = np.concatenate([[at], betas[jumps]])
         lines = [np.concatenate([[1.0], (each / critical)[jumps]]) for each in (transition, saddle)]
         above.fill_between(beta, 1.0, lines[1], color="#ece6f2", linewidth=0)

@@ -1,4 +1,4 @@
-"""Where layers normalise: number of clusters over beta and depth, 64 random tokens in R^16."""
+"""Placement of normalisation: clusters over beta and depth, 64 random tokens in R^16."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from published.entry import Progress, Reproduction, unfollowed
 TOKENS, DIMENSION, STEP, ALPHA, THRESHOLD = 64, 16, 0.1, 0.2, 0.999
 PLACEMENTS: tuple[Placement, ...] = ("post", "pre", "peri", "ngpt")
 MOST = 10.0
-"""Where colours end, as in the source."""
-# Layers between two that are counted.
-_EVERY = 5
+"""Upper end of the colours, as in the source."""
+_EVERY = 5  # layers between counts
 
 
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Shares of merged pairs of four placements: by layers of the package, or by the source's."""
+    """Shares of merged pairs for four placements, by layers of the package or of the source."""
     betas = np.array([1.0, 5.0]) if short else np.linspace(0.1, 15.0, 20)
     replicas, count = (2, 100) if short else (16, 500)
     x = unit_vectors(np.random.default_rng(0).standard_normal((replicas, TOKENS, DIMENSION)))
@@ -62,7 +61,7 @@ def compute(
 def shares(
     x: FloatArray, placement: Placement, beta: float, count: int, published: bool
 ) -> FloatArray:
-    """Share of merged pairs before the first layer and after each fifth one."""
+    """Share of merged pairs before the first layer and after every fifth one."""
     above, found = np.triu_indices(TOKENS, 1), []
     lengths = np.ones(x.shape[:-1])
     for layer in range(count + 1):
@@ -77,22 +76,9 @@ def shares(
 def moved(
     x: FloatArray, lengths: FloatArray, placement: Placement, beta: float, published: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Directions and lengths after one layer.
+    """Directions x (R, n, d) and lengths (R, n) after one layer.
 
-    Parameters
-    ----------
-    x : ndarray, shape (R, n, d)
-        Directions.
-    lengths : ndarray, shape (R, n)
-    placement : str
-        "post", "pre", "peri" or "ngpt".
-    beta : float
-    published : bool
-        With the source's lengths, r' = r sum_c A_c in the place of <theta, A>.
-
-    Returns
-    -------
-    x, lengths : ndarray
+    With `published` lengths are the source's: r' = r sum_c A_c in place of <theta, A>.
     """
     eye = np.eye(DIMENSION)
     output = attention_output(x, [HeadMatrices(beta * eye, eye)])
@@ -133,7 +119,7 @@ def draw(figure: Figure, reproduction: Reproduction) -> None:
 
 
 def _distance_from_package(x: FloatArray, placement: Placement) -> float:
-    """Largest distance of a token after 50 layers from where a run has it."""
+    """Largest distance of a token after 50 layers from that in a run."""
     layers = mf.Layers(step=STEP, count=50, placement=placement, alpha=ALPHA)
     problem = mf.Problem(
         mf.Sphere(DIMENSION), mf.exponential(2.0), mf.SA, mf.from_points(x), layers=layers

@@ -1,8 +1,8 @@
 """Angle of two tokens before and after one attention layer, at beta = gamma ln n.
 
-n tokens with the same cosine rho attend to themselves by w_1 = n^{gamma (1 - rho)} / (... + n - 1)
-and to each other by w each. Their outputs have the cosine of a closed form; lambda is the angle of
-two outputs over that of two tokens.
+n tokens have pairwise cosine rho. Each attends to itself with the weight
+w_1 = n^{gamma (1 - rho)} / (n^{gamma (1 - rho)} + n - 1), and to each other one with the weight
+w = (1 - w_1) / (n - 1). lambda is the angle of two outputs over that of two tokens.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TRIED = ((0.2, 0.8), (0.2, 1.25), (0.5, 3.0))
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Angles over rho and gamma for three lengths of the context, and its limits."""
+    """Angle ratios over rho and gamma for three lengths of the context, and their limits."""
     points = 41 if short else 241
     rho, gamma = np.linspace(0.0, 0.9, points), np.linspace(0.02, 5.0, points)
     ratio = np.array([angle_ratio(length, rho, gamma[:, None]) for length in LENGTHS])
@@ -52,10 +52,8 @@ def compute(
 
 
 def own_weight(n: float, rho: float | FloatArray, gamma: float | FloatArray) -> FloatArray:
-    """Weight that softmax gives a token itself at beta = gamma ln n.
+    """Weight w_1 of a token itself at beta = gamma ln n.
 
-    Examples
-    --------
     >>> print(own_weight(3.0, 0.0, 1.0).round(12))
     0.6
     """
@@ -66,12 +64,10 @@ def own_weight(n: float, rho: float | FloatArray, gamma: float | FloatArray) -> 
 def angle_ratio(n: float, rho: float | FloatArray, gamma: float | FloatArray) -> FloatArray:
     """Angle of two outputs over that of two tokens, n tokens with the cosine rho < 1.
 
-    With p = w_1 - w and S = sum_j x_j outputs are p x_i + w S: they differ by p (x_i - x_j), so
-    that tan of half their angle is p sqrt((1 - rho) / 2) / |p (x_i + x_j) / 2 + w S|.
+    With p = w_1 - w and S = sum_j x_j outputs are p x_i + w S. They differ by p (x_i - x_j), so
+    tan of half their angle is p sqrt((1 - rho) / 2) / |p (x_i + x_j) / 2 + w S|.
 
-    Examples
-    --------
-    Without a temperature all outputs are the mean:
+    At gamma = 0 all outputs are the mean:
 
     >>> print(angle_ratio(100.0, 0.5, 0.0).round(12) + 0.0)
     0.0
@@ -80,7 +76,7 @@ def angle_ratio(n: float, rho: float | FloatArray, gamma: float | FloatArray) ->
     own = own_weight(n, rho, gamma)
     other = (1.0 - own) / (n - 1.0)
     apart = own - other
-    # Angle of p x_i + w S: S . (x_i + x_j) / 2 = 1 + (n - 1) rho, |S|^2 = n of it.
+    # S . (x_i + x_j) / 2 = 1 + (n - 1) rho, and |S|^2 = n (1 + (n - 1) rho).
     share = 1.0 + (n - 1.0) * rho
     middle = (
         apart**2 * (1.0 + rho) / 2.0 + 2.0 * apart * other * share + (other * n) * (other * share)
@@ -90,7 +86,7 @@ def angle_ratio(n: float, rho: float | FloatArray, gamma: float | FloatArray) ->
 
 
 def _by_attention(n: int, rho: float, gamma: float) -> float:
-    """The same by attention of the package, of tokens sqrt(rho) e_0 + sqrt(1 - rho) e_i."""
+    """Angle ratio by attention of the package, for tokens sqrt(rho) e_0 + sqrt(1 - rho) e_i."""
     x = np.hstack([np.full((n, 1), np.sqrt(rho)), np.sqrt(1.0 - rho) * np.eye(n)])
     head = HeadMatrices(gamma * np.log(n) * np.eye(n + 1), np.eye(n + 1))
     outputs = attention_output(x, [head])[:2]

@@ -1,8 +1,8 @@
-"""Files of a figure of the gallery, and the page of cards of all that are in a folder.
+"""Files of a figure of the gallery, and the page of cards of all figures in a folder.
 
-A figure called NAME comes as four files: NAME.png; NAME.csv, its numbers; NAME.npz, the arrays that
-are drawn; and last NAME.md, the page, so that where there is a page there is everything. That of
-the source's own scheme is called NAME-published.
+A figure NAME has four files: NAME.png; NAME.csv, its numbers; NAME.npz, its arrays; NAME.md, its
+page. The page is written last, so that it has all its files. Files of the source's scheme are
+called NAME-published.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from published.entry import Entry, Maker, Reproduction
 _SIZE, _DOTS = (7.0, 4.2), 130
 _COLUMNS = ("what", "published", "reference", "here", "within", "why")
 _MADE = "% Made by meanfield reproduce"
-# How each file begins: nothing else is replaced.
+# First bytes of each file; files that begin otherwise are not replaced.
 _BEGINNINGS = {
     ".npz": b"PK",
     ".csv": b"what,published,",
@@ -41,10 +41,8 @@ INDEX = "index.md"
 
 
 def maker_of(entry: Entry) -> Maker:
-    """Module that computes and draws a figure; loads its imports.
+    """Module that computes and draws a figure, imported here.
 
-    Examples
-    --------
     >>> from published import ENTRIES
     >>> maker_of(ENTRIES["eigenvalues"]).compute().holds
     True
@@ -53,18 +51,12 @@ def maker_of(entry: Entry) -> Maker:
 
 
 def stem_of(entry: Entry, published: bool) -> str:
-    """Names of the files of a figure, without their endings."""
+    """Names of the files of a figure, without suffixes."""
     return f"{entry.name}-published" if published else entry.name
 
 
 def check_places(folder: Path, stems: Iterable[str], *, overwrite: bool) -> None:
-    """Refuse files that are there already before anything is computed.
-
-    Raises
-    ------
-    OutputError
-        If one exists and is not to be replaced, or was not written by `meanfield reproduce`.
-    """
+    """Raise an OutputError if files exist without `overwrite`, or are not of this command."""
     for path in (folder / f"{stem}{suffix}" for stem in stems for suffix in _BEGINNINGS):
         _check_ours(path)
         if path.exists() and not overwrite:
@@ -77,7 +69,7 @@ def _check_ours(path: Path) -> None:
 
 @contextmanager
 def held(folder: Path, stem: str) -> Iterator[None]:
-    """Right to write the files of a figure; what a writer that was killed left is removed."""
+    """Lock for the files of a figure; remains of killed writers are removed."""
     with writer_lock(folder / f"{stem}.md"):
         for suffix in _BEGINNINGS:
             clear_away(folder / f"{stem}{suffix}")
@@ -87,13 +79,7 @@ def held(folder: Path, stem: str) -> Iterator[None]:
 def write_figure_files(
     folder: Path, entry: Entry, made: Reproduction, *, published: bool = False, short: bool = False
 ) -> None:
-    """Write the four files of a figure, each whole or not at all.
-
-    Raises
-    ------
-    OutputError
-        If one cannot be written, or something else is there by now.
-    """
+    """Write the four files of a figure, each at once; OutputError if one cannot be written."""
     stem = stem_of(entry, published)
     with style():
         figure = new_figure(_SIZE)
@@ -113,20 +99,14 @@ def write_figure_files(
 
 
 def write_index(folder: Path, entries: Iterable[Entry]) -> None:
-    """Write the page of cards of the figures that are in a folder.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written, or another file is there.
-    """
+    """Write the page of cards of the figures in a folder; OutputError if it cannot be written."""
     path = folder / INDEX
     _check_ours(path)
     replace_bytes(path, index_of(folder, entries).encode())
 
 
 def _png(figure: Figure) -> bytes:
-    """Picture in 256 colours, a third of the size: pages hold dozens of them."""
+    """Picture in 256 colours, which have a third of the size."""
     full, small = io.BytesIO(), io.BytesIO()
     with style():
         figure.savefig(full, format="png", dpi=_DOTS, metadata={"Software": None})
@@ -140,7 +120,7 @@ def _csv(numbers: Iterable[Claim]) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for number in numbers:
-        # As doubles: those of NumPy are written otherwise.
+        # Python floats, because those of NumPy are written differently.
         beside = (number.published, number.reference)
         row = [number.what, *beside, float(number.here), number.within, number.why]
         writer.writerow(["" if cell is None else cell for cell in row])
@@ -181,12 +161,12 @@ def page_of(entry: Entry, made: Reproduction, *, published: bool, short: bool = 
 
 
 def _row(*cells: str) -> str:
-    """Row of a table; bars of formulas would part cells."""
+    """Row of a table; bars in formulas are escaped, because they would separate cells."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def index_of(folder: Path, entries: Iterable[Entry]) -> str:
-    """Page of cards, in MyST with the grids of sphinx-design, of the figures in a folder."""
+    """Page of cards of the figures in a folder: MyST with grids of sphinx-design."""
     cards, pages = [], []
     for entry in entries:
         if not (folder / f"{entry.name}.md").is_file():
@@ -228,7 +208,7 @@ def index_of(folder: Path, entries: Iterable[Entry]) -> str:
 
 
 def _first_number(path: Path) -> str:
-    """Text of a card: the first number of a figure, and the one beside it."""
+    """Text of a card: the first number of a figure, and its expected value."""
     with path.open(encoding="utf-8", newline="") as file:
         row = next(csv.DictReader(file), None)
     if row is None:
@@ -242,7 +222,7 @@ def _first_number(path: Path) -> str:
 
 
 def _rounded(text: str) -> str:
-    """A number of the table in five digits; other text as it is."""
+    """Text of a number in five digits; other text stays the same."""
     with suppress(ValueError):
         return f"{float(text):.5g}"
     return text

@@ -1,4 +1,4 @@
-"""The force of a pair, h_beta(theta) = e^{beta cos theta} sin theta, and where it is largest."""
+"""The force of a pair, h_beta(theta) = e^{beta cos theta} sin theta, and its maximum."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COLOURS = ("#9ecae1", "#4292c6", "#2171b5", "#08306b")
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Forces over their largest value, and where that is."""
+    """Forces relative to their largest value, and the angles of the maxima."""
     from scipy.optimize import minimize_scalar
 
     angles = np.linspace(0.0, np.pi, 601)
@@ -53,7 +53,7 @@ def compute(
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:
-    """Forces over their largest value, which is marked."""
+    """Forces relative to their largest value, which is marked."""
     data = reproduction.data
     figure.set_size_inches(6.0, 3.4)
     axes = figure.subplots()

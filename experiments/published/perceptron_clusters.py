@@ -2,14 +2,14 @@
 
     x' = -P_x [ (1/N) sum_j e^{beta (<x, x_j> - 1)} x_j + sum_m s_m a_m relu(<a_m, x>) ]
 
-descends E(mu) = (1 / 2 beta) int int e^{beta (<x, y> - 1)} dmu dmu + int U dmu, U = sum_m s_m
-relu(<a_m, x>)^2 / 2, with as many neurons as dimensions. E is convex in mu, so a state is within
+descends E(mu) = (1 / 2 beta) int int e^{beta (<x, y> - 1)} dmu dmu + int U dmu, where
+U = sum_m s_m relu(<a_m, x>)^2 / 2, with as many neurons as dimensions. E is convex in mu, so the
+energy of a state exceeds the least energy of all measures by at most
 
-    int Phi dmu - min Phi,    Phi(x) = (1 / beta) int e^{beta (<x, y> - 1)} dmu(y) + U(x)
+    int Phi dmu - min Phi,    Phi(x) = (1 / beta) int e^{beta (<x, y> - 1)} dmu(y) + U(x).
 
-of the least energy of all measures: a bound that needs no other run. States are atoms. One of mass
-m lasts where U is curved by more than m, whatever beta is; where U is flatter there are the more of
-them the sharper the kernel.
+States are atoms. An atom of mass m is stable at every beta if the curvature of U exceeds m there.
+Where U is flatter, the number of atoms grows with beta.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def vectors_of(points: FloatArray) -> FloatArray:
 
 
 def field_of(x: FloatArray, tokens: FloatArray, beta: float) -> tuple[FloatArray, FloatArray]:
-    """Phi and its gradient along the sphere at vectors x (m, d), of tokens (n, d)."""
+    """Phi and its tangential gradient at vectors x (m, d), for tokens (n, d)."""
     directions, weights = neurons_of(x.shape[1])
     felt = np.exp(beta * (x @ tokens.T - 1.0)) / len(tokens)
     active = np.maximum(x @ directions.T, 0.0)
@@ -79,7 +79,7 @@ def energy_of(tokens: FloatArray, beta: float) -> float:
 
 
 def atoms_of(tokens: FloatArray, beta: float) -> FloatArray:
-    """Shares of the tokens in groups with the source's gap between them, largest first."""
+    """Shares of tokens in groups that are separated by the source's gap, largest first."""
     from scipy.sparse.csgraph import connected_components
 
     gap = min(0.5 / np.sqrt(beta), np.pi / (2.0 * tokens.shape[1]))
@@ -89,7 +89,7 @@ def atoms_of(tokens: FloatArray, beta: float) -> FloatArray:
 
 
 def paths_of(d: int, beta: float, count: int, until: float) -> FloatArray:
-    """Tokens at 41 times."""
+    """Tokens at `SAVES` times."""
     directions, weights = neurons_of(d)
     term = FeedForward(
         input=directions.tolist(), output=(-weights * directions.T).tolist(), activation="relu"
@@ -106,7 +106,7 @@ def paths_of(d: int, beta: float, count: int, until: float) -> FloatArray:
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """States on the circle and the sphere, and bounds of their energies."""
+    """States on the circle and the sphere, and bounds on their energies."""
     betas = BRIEFLY if short else BETAS
     count, until = (40, 300.0) if short else (TOKENS, UNTIL)
     data, numbers, worst = {"beta": np.array(betas)}, [], np.zeros(3)
@@ -145,7 +145,7 @@ def compute(
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:
-    """Tokens at rest on the circle and on balls, and their atoms over the square root of beta."""
+    """Tokens at rest on the circle and on balls; numbers of atoms over the root of beta."""
     data = reproduction.data
     betas = data["beta"]
     both = [d for d in (2, 3) if f"tokens {d} {betas[0]:g}" in data]

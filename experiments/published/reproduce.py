@@ -1,4 +1,4 @@
-"""Figures of `meanfield reproduce`: made, written, their numbers printed beside the published."""
+"""Command `meanfield reproduce`: compute figures, write them, print their numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from published.pages import (
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Make the figures and print their numbers; status 1 if one does not agree."""
+    """Make the figures and print their numbers; return 1 if a claim fails, else 0."""
     if options.list:
         print(listing_of_all())
         return 0
@@ -52,13 +52,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def chosen(options: argparse.Namespace) -> list[Entry]:
-    """Entries that the command line names.
-
-    Raises
-    ------
-    ValueError
-        If there is none, one is not known, or one has no scheme of its own to run.
-    """
+    """Entries of the command line; ValueError if a name or --published does not fit."""
     if options.all and options.names:
         raise ValueError(f"--all makes {options.names[0]}, too: give names, or --all.")
     for name in options.names:

@@ -1,14 +1,15 @@
 """Weights at the end of a causal context: U profiles, and when they end (arXiv:2605.09213).
 
-Under USA with ALiBi's weights e^{-lambda (s - s')} on the circle, moments near uniform that come
-from the position s are heard at the end by
+Under USA with ALiBi's weights e^{-lambda (s - s')} on the circle, near uniform, the position s
+influences the end with the weight
 
     S_t(s) = sum_n w_n a(s) psi_{b_n t}(Y(s)),    psi_c(y) = sum_k c^{k+1} y^k / (k! (k+1)!),
     a(s) = lambda e^{lambda s} / (e^lambda - 1),  Y(s) = ln[(e^lambda - 1) / (e^{lambda s} - 1)],
 
-w_n = e^{-(pi n / M)^2 / 2} and b_n = n^2 I_n(beta). There is a U, the first and the last are heard,
-the middle is not, until t_crit, when the slope at s = 1 vanishes; then the first ones alone are.
-The package's part: b_n are its growth rates, psi its `causal_response`.
+w_n = e^{-(pi n / M)^2 / 2} and b_n = n^2 I_n(beta). Up to t_crit the profile is a U: the first and
+the last positions have large weights. At t_crit the slope at s = 1 vanishes, and afterwards only
+the first positions have large weights. In this package b_n are growth rates, and psi is
+`causal_response`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ THRESHOLDS = {
 
 
 def rates(beta: float) -> FloatArray:
-    """b_n, n = 1 to 20: growth rates in paper time, times the beta of the source's force."""
+    """b_n for n = 1 to 20: growth rates in paper time, times the source's factor beta."""
     problem = Problem(Circle(), exponential(beta), USA)
     return np.asarray(growth_rates(problem, DEGREES)[1:] * beta * math.exp(beta))
 
@@ -60,22 +61,22 @@ def profile(beta: float, time: float, positions: FloatArray) -> FloatArray:
 
 
 def end_slope(beta: float, time: float) -> float:
-    """Slope of S_t at s = 1, of a polynomial through it near there."""
+    """Slope of S_t at s = 1, by an interpolating polynomial."""
     domain = [0.95, 1.0]
     fitted = Chebyshev.interpolate(lambda s: profile(beta, time, s), 10, domain)
     return float(fitted.deriv()(1.0))
 
 
 def threshold(beta: float) -> float:
-    """t_crit, where the slope at the end vanishes."""
+    """Time t_crit at which the slope at the end vanishes."""
     b = rates(beta)
-    # The slope is positive at first, and negative once every b_n t is beyond 2 a(1).
+    # The slope is positive at first, and negative once every b_n t exceeds 2 a(1).
     late = 4.0 / b[np.argmax(b > 1e-3 * b.max())]
     return float(brentq(lambda t: end_slope(beta, t), 1e-3 * late, late, rtol=1e-12))
 
 
 def _series(beta: float, time: float, position: float) -> float:
-    """S_t by the power series of psi, as the source sums it."""
+    """S_t by the power series of psi, as in the source."""
     from scipy.special import iv
 
     y = math.log(math.expm1(RATE) / math.expm1(RATE * position))
@@ -92,7 +93,7 @@ def _series(beta: float, time: float, position: float) -> float:
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Profiles of beta = 1 at the times of the source, and the threshold over beta."""
+    """Profiles for beta = 1 at the times of the source, and the threshold over beta."""
     positions = np.linspace(0.02, 0.98, 81 if short else 800)
     betas = np.array([0.1, 1.0, 4.8]) if short else 0.1 * np.arange(1, 49)
     found = np.array([threshold(beta) for beta in progress(betas, len(betas), "thresholds")])
@@ -119,7 +120,7 @@ def compute(
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:
-    """Profiles less their minimum, and the threshold over beta."""
+    """Profiles minus their minimum, and the threshold over beta."""
     data = reproduction.data
     figure.set_size_inches(8.4, 3.6)
     left, right = figure.subplots(1, 2)

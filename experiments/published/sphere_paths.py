@@ -1,7 +1,7 @@
-"""Sixty-four tokens on the sphere with their paths, as the films of arXiv:2312.10794 show them.
+"""Sixty-four tokens on the sphere with their paths, as in the films of arXiv:2312.10794.
 
-Its steps add dt times the softmax average, which is not projected, and normalise; near one cluster
-they are steps of dt / (1 + dt) along the flow.
+Steps of the source add dt times the softmax average, without projection, and normalise. Near a
+single cluster they are steps of dt / (1 + dt) along the flow.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ TOKENS, BETA, END, DT, SEED = 64, 1.0, 15.0, 0.1, 0
 FRAMES = 151
 SNAPSHOTS = (0.0, 2.0, 4.0, 8.0)
 MET = 0.999
-# Degrees above the equator, and aside of the last cluster, from where the sphere is seen.
+# Direction of view in degrees: above the equator, and east of the last cluster.
 ABOVE, ASIDE = 20.0, 35.0
 
 
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Paths by this package, or by the steps of the source; how alike the tokens are."""
+    """Paths by this package or by the steps of the source, and smallest cosines of pairs."""
     problem = mf.Problem(mf.Sphere(), mf.exponential(BETA), mf.SA, mf.uniform())
     run = mf.simulate(
         problem, END, save=FRAMES, representation="particles", tokens=TOKENS, seed=SEED,
@@ -39,7 +39,7 @@ def compute(
     numbers = [Claim("clusters at the end", 1, clusters_of(paths[-1]), 0, printed=True)]
     found = least_cosines(paths)
     decay = np.log((1.0 - found[-30]) / (1.0 - found[-1])) / (times[-1] - times[-30])
-    # Beside one cluster a step of the source divides distances by 1 + dt.
+    # Near one cluster a step of the source divides distances by 1 + dt.
     numbers += [] if published else [_distance(flow, times)]
     known = 2.0 * np.log1p(DT) / DT if published else 2.0
     why = "linear theory of the last stage" + (", by steps" if published else "")
@@ -49,7 +49,7 @@ def compute(
 
 
 def _distance(paths: FloatArray, times: FloatArray) -> Claim:
-    """Largest distance of a token at t = 4, where most of them move, from a second integration."""
+    """Claim: distance of tokens from a second integration at t = 4, when most of them move."""
     from scipy.integrate import solve_ivp
 
     def velocity(_: float, flat: FloatArray) -> FloatArray:
@@ -68,7 +68,7 @@ def _distance(paths: FloatArray, times: FloatArray) -> Claim:
 
 
 def layers(start: FloatArray, count: int) -> FloatArray:
-    """Tokens (n_times, n, 3) after every step of the source."""
+    """Tokens (count + 1, n, 3) by the steps of the source."""
     tokens, kept = start, [start]
     for _ in range(count):
         attention = np.exp(BETA * tokens @ tokens.T)
@@ -79,7 +79,7 @@ def layers(start: FloatArray, count: int) -> FloatArray:
 
 
 def least_cosines(paths: FloatArray) -> FloatArray:
-    """Smallest cosine of two tokens, at each time."""
+    """Smallest cosine of two tokens at each time."""
     return np.array([(tokens @ tokens.T).min() for tokens in paths])
 
 
@@ -90,13 +90,13 @@ def last_meeting(times: FloatArray, alike: FloatArray) -> float:
 
 
 def clusters_of(tokens: FloatArray) -> int:
-    """Groups of tokens that are linked by cosines above `MET`."""
+    """Number of groups of tokens that are linked by cosines above `MET`."""
     linked = np.linalg.matrix_power((tokens @ tokens.T > MET).astype(float), len(tokens)) > 0.0
     return len(np.unique(linked, axis=0))
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:
-    """Tokens at four times with the paths that led there."""
+    """Tokens at four times with their paths."""
     data = reproduction.data
     figure.set_size_inches(9.0, 2.5)
     theta, phi = np.linspace(0.0, np.pi, 9), np.linspace(0.0, 2.0 * np.pi, 13)

@@ -1,4 +1,4 @@
-"""Shared by figures of tokens: tokens of a run as arrays, flows of a diagonal matrix, balls."""
+"""Common parts of figures of tokens: arrays of paths, flows of a diagonal matrix, balls."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ _PIXELS = 160
 def token_paths(run: Run) -> FloatArray:
     """Tokens at the saved times: angles (saves, n), or vectors (saves, n, d).
 
-    Examples
-    --------
     >>> import meanfield as mf
     >>> still = mf.Attention([mf.Head(value=0.0)], beta=0.0)
     >>> problem = mf.Problem(mf.Circle(), still, initial=mf.from_points([0.0, 1.0]))
@@ -41,19 +39,17 @@ def token_paths(run: Run) -> FloatArray:
 def moved_by(
     diagonal: Sequence[float], sign: float, points: FloatArray, until: float
 ) -> FloatArray:
-    """Tokens at a time of the paper: score D, value D (climbing) or -D, not normalised.
+    """Tokens at a paper time with score D and value `sign` D (+1 ascends), without normalisation.
 
     Angles (n,) on the circle, or vectors (n, 3); arXiv:2501.03096, section 1.
 
-    Examples
-    --------
     >>> moved_by((1.0, 2.0), 1.0, np.array([1.0, 1.2]), 9.0).round(3)
     array([1.571, 1.571])
     """
     head = Head(score=list(diagonal), value=[sign * each for each in diagonal])
     manifold = Circle() if points.ndim == 1 else Sphere()
     problem = Problem(manifold, Attention([head], "none", beta=1.0), initial=from_points(points))
-    # Never atoms: those of starts would be as many as clusters.
+    # Not atoms, which would merge tokens and change their number.
     run = simulate(
         problem, until, save=[until], unit="paper", representation="particles", tolerance=1e-8
     )
@@ -63,8 +59,6 @@ def moved_by(
 def energy_of(points: FloatArray, diagonal: Sequence[float]) -> float:
     """Energy of tokens (n, d): the mean of e^{x^T D y} over all pairs.
 
-    Examples
-    --------
     >>> energy_of(np.array([[1.0, 0.0]]), (0.0, 2.0))
     1.0
     """
@@ -72,10 +66,8 @@ def energy_of(points: FloatArray, diagonal: Sequence[float]) -> float:
 
 
 def seen_from(elevation: float, azimuth: float) -> FloatArray:
-    """Rows: right, up and towards the eye, of a view from an elevation and azimuth in degrees.
+    """Unit vectors to the right, up and towards the viewer, at an elevation and azimuth in degrees.
 
-    Examples
-    --------
     >>> seen_from(0.0, 0.0)[2]
     array([1., 0., 0.])
     """
@@ -97,7 +89,7 @@ def draw_ball(
     size: float = 9.0,
     colour: Any = INK,
 ) -> None:
-    """Tokens (n, 3) on a ball, those behind it faint; coloured by x^T D x where D is given."""
+    """Draw tokens (n, 3) on a ball, hidden ones faint; `form` D colours the ball by x^T D x."""
     view = seen_from(elevation, azimuth)
     axes.set_aspect("equal")
     axes.set_axis_off()

@@ -1,12 +1,12 @@
-"""Five tokens meet one pair after the other, at times up to 1e143 (arXiv:2410.06833).
+"""Five tokens merge pair by pair, at times up to 1e143 (arXiv:2410.06833).
 
-The energy climbs through the sums of squared masses 0.2, 0.28, 0.44, 0.52, 1. The stored script of
-the figure does not integrate in time: it takes steps of one length along the gradient,
+The energy rises through the sums of squared masses 0.2, 0.28, 0.44, 0.52, 1. The stored script of
+the figure does not integrate in time. It takes steps of constant length along the gradient,
 
     theta <- theta + lr ln(beta) v / |v|,    lr = 1e-5,
 
 and plots the energy against lr times their number: arc length over ln(beta). For large beta one
-pair moves at a time, and two clusters of a and b tokens at the distance d meet after the length
+pair moves at a time. Two clusters of a and b tokens at the distance d meet after the arc length
 d sqrt(a b / (a + b)).
 """
 
@@ -30,21 +30,21 @@ BETAS = (500, 1000, 1500, 2000, 3000, 4000)
 ANGLES = np.log(2000) / np.sqrt(2000) * np.array([0.0, 0.25, 1.0, 2.0, 3.5])
 LEVELS = (0.2, 0.28, 0.44, 0.52, 1.0)
 LAST, FIRST = 1e150, 0.1
-# A plateau is held against its level where it is longer than this ratio of its ends.
+# Plateaus are compared with their level if the ratio of their ends exceeds this.
 LASTING = 1e9
 # Common logarithms of the last merge of softmax tokens, by the second integration.
 LAST_MERGES = {500: 15.504581, 4000: 143.121782}
-# From the script; pairs nearer than `GLUED` are one.
+# From the script: lr, and the distance below which pairs merge.
 RATE, GLUED = 1e-5, 1e-3
-# Betas whose passages are told. They come before those of the limit of large beta: the energy rises
-# when a pair is nearer than some widths 1 / sqrt(beta) of the kernel.
+# Values of beta with claims on passages between levels. Passages are earlier than in the limit of
+# large beta by up to this many widths 1 / sqrt(beta) of the kernel.
 TOLD, WIDTHS = (500, 4000), 1.6
 
 
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Energies over time and over the paper's clock, or over arc length by the script's steps."""
+    """Energies over time and over the paper's clock, or over arc length by the script."""
     if published:
         return by_arc_length(BETAS[::5] if short else BETAS, progress)
     flows = (mf.SA,) if short else (mf.SA, mf.USA)
@@ -86,7 +86,7 @@ def compute(
 
 
 def level_error(times: FloatArray, energy: FloatArray, merges: FloatArray) -> float:
-    """Largest difference of the energy from its level half-way between merges, in log time."""
+    """Largest distance of the energy from its level, in the middle of plateaus in log time."""
     ends = np.concatenate([merges, times[-1:]])
     begins = np.concatenate([times[:1], merges])
     worst = abs(energy[-1] - LEVELS[-1])
@@ -98,7 +98,7 @@ def level_error(times: FloatArray, energy: FloatArray, merges: FloatArray) -> fl
 
 
 def by_arc_length(betas: tuple[int, ...], progress: Progress) -> Reproduction:
-    """Energies by the steps of the script, and where they pass from one level to the next."""
+    """Energies by the steps of the script, and arc lengths of passages between levels."""
     data: dict[str, FloatArray] = {}
     numbers = []
     lengths = limit_lengths()
@@ -110,7 +110,7 @@ def by_arc_length(betas: tuple[int, ...], progress: Progress) -> Reproduction:
             continue
         near = WIDTHS / (np.sqrt(beta) * np.log(beta))
         for level, length in zip(between, lengths, strict=True):
-            # At beta = 500 it is above 0.24 from the start.
+            # At beta = 500 the energy is above 0.24 from the start.
             if energy[0] > level:
                 continue
             numbers.append(
@@ -125,10 +125,10 @@ def by_arc_length(betas: tuple[int, ...], progress: Progress) -> Reproduction:
 
 
 def script(beta: float) -> tuple[FloatArray, FloatArray]:
-    """Clock and energy of the script, USA, until all is one.
+    """Arc length over ln(beta), and energy, by the steps of the script, USA, up to one cluster.
 
-    It glues pairs only while the whole gradient is below 1e-5; a pair then may swing about its
-    centre by half a step for ever. Here pairs are glued whenever they are near enough.
+    The script merges pairs only while the whole gradient is below 1e-5, so a pair may oscillate
+    around its centre for ever. Here pairs merge as soon as they are closer than `GLUED`.
     """
     angles, mass = ANGLES.copy(), np.full(5, 0.2)
     energy = []
@@ -137,7 +137,7 @@ def script(beta: float) -> tuple[FloatArray, FloatArray]:
         kernel = np.exp(-2.0 * beta * np.sin(0.5 * apart) ** 2)
         energy.append(float(mass @ kernel @ mass))
         velocity = (np.sin(apart) * kernel) @ mass
-        # Squares of what is below 1e-160 would vanish.
+        # Scaled, because squares of numbers below 1e-160 would vanish.
         velocity /= np.abs(velocity).max()
         angles = angles + RATE * np.log(beta) * velocity / np.sqrt(5.0 * mass @ velocity**2)
         one = int(np.argmin(np.diff(angles)))
@@ -147,7 +147,7 @@ def script(beta: float) -> tuple[FloatArray, FloatArray]:
 
 
 def merged(angles: FloatArray, mass: FloatArray, one: int) -> tuple[FloatArray, FloatArray]:
-    """Clusters with that one and the next at their common centre."""
+    """Angles and masses after a merge of cluster `one` and the next at their centre."""
     pair = slice(one, one + 2)
     centre, total = mass[pair] @ angles[pair] / mass[pair].sum(), mass[pair].sum()
     return (
@@ -157,7 +157,7 @@ def merged(angles: FloatArray, mass: FloatArray, one: int) -> tuple[FloatArray, 
 
 
 def limit_lengths() -> FloatArray:
-    """Arc lengths after which pairs meet as beta tends to infinity: the nearest, one by one."""
+    """Arc lengths of merges in the limit of large beta, in which the nearest pairs merge."""
     angles, mass, length, lengths = ANGLES.copy(), np.full(5, 0.2), 0.0, []
     while len(angles) > 1:
         one = int(np.argmin(np.diff(angles)))
@@ -169,7 +169,7 @@ def limit_lengths() -> FloatArray:
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:
-    """Energy over time and over the paper's clock, SA above USA; or over arc length alone."""
+    """Energy over time and over the paper's clock, SA above USA; or over arc length."""
     data = reproduction.data
     betas = sorted({int(name.split("_")[1]) for name in data})
     colours = dict(

@@ -1,12 +1,12 @@
-"""The tokens of the staircase figure a second time, in a clock in which nothing is slow.
+"""Second integration of the tokens of the staircase figure, in a clock with even progress.
 
-By SciPy, with code that shares nothing with the rest of the package but the radius at which
-clusters have met. Along it goes the clock s of arXiv:2410.06833,
+It uses SciPy and shares only the radius of clusters with the package. It also integrates the clock
+s of arXiv:2410.06833,
 
     dt = ln(beta) min e^{beta (1 - cos(theta_i - theta_j))} ds,
 
-with the minimum over pairs farther apart than 1 / sqrt(beta ln(beta)). Saved times could not give
-s: from one merge to the next nearly all of it falls where t no longer changes in any digit.
+with the minimum over pairs farther apart than 1 / sqrt(beta ln(beta)). Saved times cannot give s:
+between merges most of s passes while t does not change in any digit.
 """
 
 from __future__ import annotations
@@ -20,34 +20,24 @@ from scipy.integrate import solve_ivp
 from meanfield.arrays import FloatArray
 from meanfield.observables.clusters import cluster_radius
 
-# Tokens as near as this are one.
+# Tokens merge at this distance.
 ONE = 1e-8
-# Longest step, in the units of the nearest pair, so that curves are smooth.
+# Longest step, in units of the nearest pair, so that curves are smooth.
 SMOOTH = 0.1
-# A length that a gap has come to is not waited for again.
+# Gaps within this factor of a length have reached it already, and trigger no second event.
 HAIR = 1.0 + 1e-6
 
 
 @dataclass
 class Tokens:
-    """State of the second integration: sorted angles, masses, and the two clocks.
+    """State of the second integration."""
 
-    Attributes
-    ----------
-    angles, mass : ndarray, shape (n,)
-        Tokens in order; those that are one are counted once.
-    beta, normalized : float, bool
-        The flow.
-    time, s : float
-        Scaled time, and the clock of the paper.
-    """
-
-    angles: FloatArray
-    mass: FloatArray
+    angles: FloatArray  # (n,): increasing; merged tokens are one
+    mass: FloatArray  # (n,)
     beta: float
     normalized: bool
-    time: float = 0.0
-    s: float = 0.0
+    time: float = 0.0  # scaled time
+    s: float = 0.0  # clock of the paper
 
     def exponents(self, angles: FloatArray) -> FloatArray:
         """Matrix beta (1 - cos(theta_i - theta_j))."""
@@ -68,7 +58,7 @@ class Tokens:
 def second_integration(
     angles: FloatArray, beta: float, normalized: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Times of the merges; the clock of the paper, and the energy along it."""
+    """Times of merges; the clock of the paper; the energy along it."""
     count = len(angles)
     tokens = Tokens(angles.copy(), np.full(count, 1.0 / count), beta, normalized)
     merges: list[float] = []
@@ -92,10 +82,10 @@ def second_integration(
 
 
 def stretch(tokens: Tokens) -> tuple[FloatArray, bool]:
-    """Go on until a gap comes to one of three lengths; say whether it was a cluster's radius.
+    """Integrate until a gap reaches one of three lengths; True if it is the radius of clusters.
 
-    The clock is dt = min e^{beta (1 - cos)} du over all pairs. Time is counted from the start of
-    the stretch, in units of dt/du there: the error control then has it where it matters.
+    The clock u is dt = min e^{beta (1 - cos)} du over all pairs. Time counts from the start of the
+    stretch in units of dt/du there, so that the error control applies to its relevant digits.
     """
     pairs = np.triu_indices(len(tokens.angles), 1)
     threshold, radius = (

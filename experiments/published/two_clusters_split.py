@@ -1,13 +1,13 @@
 """One cluster or two under attention with a matrix D = diag(d, 1) (arXiv:2501.03096, figure 2).
 
-Tokens on the circle with score and value D and no normalisation gather at both ends of the leading
-axis, or at one. For equal masses e^{x^T D y} has, about the two ends of an axis with eigenvalues
-lambda along and mu across, a growing direction (both clusters tilt to the same side) just if
+Tokens on the circle with score and value D and no normalisation gather at one or both ends of the
+leading axis. Let lambda be the eigenvalue along this axis and mu the other one. Two equal clusters
+are unstable (both tilt to the same side) if and only if
 
-    mu / lambda > tanh(lambda),
+    mu / lambda > tanh(lambda).
 
-so that two clusters stay for d < tanh 1 = 0.7616 and for d tanh d > 1, d > 1.1997, and between them
-only one does. The source takes layers x <- N(x + tau A) of step 0.1 (`published`).
+So two clusters are stable for d < tanh 1 = 0.7616 and for d tanh d > 1, d > 1.1997, and in between
+only one cluster is. The source takes layers x <- N(x + tau A) of step 0.1 (`published`).
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from published.spheres import token_paths
 
 ENTRIES = np.linspace(0.0, 1.5, 20)  # d
 TOKENS, STEP, LAYERS = 100, 0.1, 1500
-# Starts of each d: of the source, here, and of its scheme here.
+# Starts for each d: in the source, here, and here by the source's scheme.
 STORED_STARTS, STARTS, PUBLISHED_STARTS = 100, 50, 5
-# Starts of 100 that ended in one cluster, stored with the source.
+# Share of starts that end in one cluster, stored by the source.
 STORED = np.array([0, 1, 0, 1, 2, 2, 5, 8, 16, 50, 100, 100, 100, 100, 100, 100, 45, 6, 3, 1]) / 100
 COMPARED, BRIEFLY = (8, 9, 10, 15, 16, 17), (10, 15)
-# Standard deviations of the difference of two shares, each of as many starts.
+# Allowed difference of two shares, in standard deviations.
 DEVIATIONS = 3.5
 
 
 def tokens_of(entry: float, angles: FloatArray, layers: Layers | None = None) -> Problem:
-    """Tokens with score and value diag(d, 1)."""
+    """Problem of tokens with score and value diag(d, 1)."""
     head = Head(score=[entry, 1.0], value=[entry, 1.0])
     attention = Attention([head], "none", beta=1.0)
     return Problem(Circle(), attention, initial=from_points(angles), layers=layers)
 
 
 def final_angles(entry: float, angles: FloatArray, published: bool) -> FloatArray:
-    """Tokens at time 150 of the paper, or after as many layers of its step."""
-    # Weights are those of scaled time: e^{x^T D y - max(d, 1)}.
+    """Tokens at paper time 150, by the flow or by layers."""
+    # Weights are e^{x^T D y - max(d, 1)} in scaled time.
     unit = math.exp(max(entry, 1.0))
     if published:
         problem = tokens_of(entry, angles, Layers(STEP * unit, LAYERS, "post"))
@@ -62,7 +62,7 @@ def final_angles(entry: float, angles: FloatArray, published: bool) -> FloatArra
 
 
 def tilt_rate(entry: float) -> float:
-    """Rate at which two equal clusters at the ends of the leading axis tilt to one side."""
+    """Rate at which two equal clusters on the leading axis tilt to one side."""
     tilt, until = 1e-5, 0.1
     start = np.array([tilt, np.pi - tilt]) + (0.0 if entry > 1.0 else np.pi / 2)
     run = simulate(tokens_of(entry, start), until, save=[until], tolerance=1e-12)
@@ -73,7 +73,7 @@ def tilt_rate(entry: float) -> float:
 def compute(
     short: bool = False, published: bool = False, progress: Progress = unfollowed
 ) -> Reproduction:
-    """Shares of starts that end in one cluster, and where two lose their stability."""
+    """Shares of starts that end in one cluster, and stability limits of two clusters."""
     replicas = 1 if short else PUBLISHED_STARTS if published else STARTS
     chosen = np.array(BRIEFLY) if short else np.arange(len(ENTRIES))
     rng = np.random.default_rng(2)
@@ -112,7 +112,7 @@ def compute(
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:
-    """Shares of one cluster, published and here, between the two limits."""
+    """Shares of one cluster, published and here, and the two limits."""
     data = reproduction.data
     figure.set_size_inches(6.4, 3.4)
     axes = figure.subplots()
