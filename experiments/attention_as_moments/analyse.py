@@ -1,9 +1,9 @@
-"""Attention from moments and from random features: errors over how many, d = 2, 3, 8.
+"""Attention from moments and from random features: errors over the number of features, d = 2, 3, 8.
 
-The velocity of a token beside another at any angle, and of 64 random tokens, from harmonics up to a
-degree, from trigonometric and from positive random features. Harmonics must stay below the
-certified bound, random features have the root mean square of their variance. Prints who needs
-fewest features in which dimension. Draws moments.png (short.png).
+Velocities of a pair of tokens at any angle, and of 64 random tokens, from harmonics up to a degree,
+and from trigonometric and positive random features. Errors of harmonics must be below the certified
+bound, and those of random features must match their variance. Prints which features are fewest in
+which dimension. Draws moments.png (short.png).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FOLDER = Path(__file__).parent
 BETA, DIMENSIONS, TOKENS = 5.0, (2, 3, 8), 64
 ANGLES = np.linspace(0.0, np.pi, 2001)
 POSITIVE = "#6f4fa3"
-# The table: kernel errors as shares of the largest weight.
+# Kernel errors of the table, as shares of the largest weight.
 ERRORS = (1e-1, 1e-2, 1e-4, 1e-8)
 ROWS = [(2, 1.0), (2, 5.0), (2, 25.0), (3, 5.0), (3, 25.0), (4, 5.0), (8, 1.0), (8, 5.0), (16, 1.0),
         (16, 5.0), (64, 1.0), (64, 5.0)]  # fmt: skip
@@ -48,25 +48,25 @@ def slopes(d: int, degree: int, s: FloatArray) -> FloatArray:
 
 
 def exact(s: FloatArray) -> FloatArray:
-    """Kernel e^{beta s - beta}, which W' is."""
+    """Kernel W'(s) = e^{beta s - beta}."""
     return np.asarray(np.exp(BETA * (s - 1.0)))
 
 
 def drawn_tokens(d: int) -> FloatArray:
-    """Random tokens, the same for all."""
+    """Random tokens, the same in all comparisons."""
     tokens = np.random.default_rng(d).normal(size=(TOKENS, d))
     return np.asarray(tokens / np.linalg.norm(tokens, axis=1, keepdims=True))
 
 
 def largest_error(tokens: FloatArray, lost: FloatArray) -> float:
-    """Largest error of a velocity, sum_j lost_ij P_i x_j / n, of the rows of some tokens."""
+    """Largest error sum_j lost_ij P_i x_j / n of a velocity, for errors `lost` of the kernel."""
     sums = lost @ tokens / len(tokens)
     along = (sums * tokens[: len(sums)]).sum(axis=1, keepdims=True)
     return float(np.linalg.norm(sums - along * tokens[: len(sums)], axis=1).max())
 
 
 def of_harmonics(d: int, degrees: FloatArray) -> tuple[FloatArray, ...]:
-    """Features, certified bounds, and errors of the worst pair and of tokens; shares of speed."""
+    """Features; certified bounds, errors of the worst pair and of tokens, relative to speed."""
     tokens, s = drawn_tokens(d), np.cos(ANGLES)
     rows = []
     for degree in map(int, degrees):
@@ -80,7 +80,7 @@ def of_harmonics(d: int, degrees: FloatArray) -> tuple[FloatArray, ...]:
 
 
 def of_random(d: int, counts: FloatArray, draws: int, positive: bool) -> tuple[FloatArray, ...]:
-    """Features, exact root mean square of the worst pair, and that of draws, of pair and tokens."""
+    """Features; exact r.m.s. error of the worst pair; r.m.s. of draws for this pair, for tokens."""
     rng, tokens, s = np.random.default_rng(100 + d), drawn_tokens(d), np.cos(ANGLES)
     speed, gram = mf.truncation(problem(d), 1).largest_speed, exact(tokens @ tokens.T)
     variance = positive_variance if positive else trigonometric_variance
@@ -102,7 +102,7 @@ def of_random(d: int, counts: FloatArray, draws: int, positive: bool) -> tuple[F
 
 
 def estimate(points: FloatArray, omega: FloatArray, positive: bool) -> FloatArray:
-    """Kernel of points as a product of features."""
+    """Kernel matrix of points as a product of random features."""
     seen = points @ omega.T
     if positive:
         features = np.exp(seen - BETA)
@@ -112,9 +112,9 @@ def estimate(points: FloatArray, omega: FloatArray, positive: bool) -> FloatArra
 
 
 def table() -> list[tuple[int, float, list[tuple[float, float, float, str]]]]:
-    """Features that harmonics, trigonometric and positive features need, and whose are fewest.
+    """Numbers of harmonics, trigonometric and positive features, and which are fewest.
 
-    Of random ones the root mean square is meant, at the similarity where it is largest.
+    Errors of random features are root mean squares, at the similarity where these are largest.
     """
     rows = []
     for d, beta in ROWS:
@@ -161,7 +161,7 @@ def main(short: bool) -> list[Claim]:
 
 
 def save_figure(path: Path, shown: dict[int, tuple[tuple[FloatArray, ...], ...]]) -> None:
-    """Errors over features, a panel a dimension."""
+    """Draw errors over features, one panel for each dimension."""
     with style():
         figure = new_figure((12.6, 4.6))
         panels = figure.subplots(1, len(shown), sharey=True)

@@ -1,10 +1,9 @@
-"""A density and tokens under heads with matrices, against theory and sums over pairs.
+"""A density and tokens under heads with matrices, compared with theory and sums over pairs.
 
-A head that rotates, one that reflects, two that compete, and one without symmetry on the sphere.
-Where uniform is stationary a small mode must grow at the complex rate of `mf.linear_operator`. The
-density must agree with weighted nodes that plain sums over all pairs move, written here and sharing
-nothing with the package. Tokens drawn from the density must stay as near to it as N^{-1/2} says,
-in W1. Draws heads.png (short.png).
+One head rotates, one reflects, two compete, and one on the sphere has no symmetry. If uniform is
+stationary, a small mode must grow at the complex rate of `mf.linear_operator`. The density must
+agree with weighted nodes that move by sums over all pairs, without code of the package. Distances
+W1 of tokens drawn from the density must fall like N^{-1/2}. Draws heads.png (short.png).
 """
 
 from __future__ import annotations
@@ -26,29 +25,17 @@ from meanfield.runfile.config import Config
 SECONDS = 180, 40
 FOLDER = Path(__file__).parent
 AMPLITUDE = 1e-6
-"""Amplitude of a mode whose rate is measured: it acts on itself by its square."""
+"""Amplitude of the mode whose rate is measured; the error is of second order in it."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Treatment of a run file.
+    """Settings for a run file."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the run file.
-    nodes : int
-        Nodes of the sums over pairs, a side on the sphere.
-    until : float
-        End of these sums: so few nodes resolve the density until then.
-    expected : complex or None
-        Leading eigenvalue of uniform, by a formula; None where uniform is not stationary.
-    """
-
-    name: str
-    nodes: int
-    until: float
-    expected: complex | None
+    name: str  # of the run file
+    nodes: int  # of the sums over pairs; on the sphere, in each direction
+    until: float  # end of these sums, up to which the nodes resolve the density
+    expected: complex | None  # leading eigenvalue by a formula; None if uniform is not stationary
 
 
 def main(short: bool) -> list[Claim]:
@@ -68,7 +55,7 @@ def main(short: bool) -> list[Claim]:
         times = config.times
         if short and on_sphere:
             times = times[times <= 0.8 + 1e-12]
-        # On the sphere distances are linear programmes.
+        # Distances on the sphere are linear programmes, so sizes are smaller.
         sizes = (100, 400) if on_sphere else (100, 1000)
         sizes = sizes if short else (*sizes, 1600 if on_sphere else 10_000)
         draws = (2 if on_sphere else 4) if short else (3 if on_sphere else 16)
@@ -90,7 +77,7 @@ def main(short: bool) -> list[Claim]:
 def carried(
     config: Config, times: np.ndarray, sizes: tuple[int, ...], draws: int, few: int | None
 ) -> Case:
-    """The density, tokens drawn from it, on the circle those at its quantiles, and distances."""
+    """Runs of the density and of tokens, drawn or at quantiles (circle), and their distances."""
     problem, title = config.problem, config.title
     options = {"save": list(times), "until": float(times[-1])}
     limit = mf.simulate(
@@ -124,14 +111,14 @@ def carried(
 
 
 def distances(limit: mf.Run, run: mf.Run, compared: range) -> list[float]:
-    """W1 between two runs at these saved times; of a bracket the middle."""
+    """W1 between two runs at the compared saved times; of brackets, the middle."""
     return [
         float(mf.wasserstein(run.measures[i], limit.measures[i], tolerance=0.1)) for i in compared
     ]
 
 
 def rotating_rate(beta: float, angle: float, k: int) -> complex:
-    """Rate of degree k for B = 1 and V the rotation by an angle, softmax (docs/attention.md)."""
+    """Rate of degree k for B = 1 and V a rotation, with softmax (docs/attention.md)."""
     from scipy.special import iv, ivp
 
     value = np.exp(1j * angle)
@@ -143,19 +130,19 @@ def rotating_rate(beta: float, angle: float, k: int) -> complex:
 
 
 def reflecting_rate(beta: float, k: int) -> complex:
-    """Rate of cos k theta for B = V = diag(1, -1): that of B = V = 1."""
+    """Rate of cos k theta for B = V = diag(1, -1), which equals that for B = V = 1."""
     from scipy.special import iv
 
     return complex(k**2 * iv(k, beta) / iv(0, beta) / beta)
 
 
 def competing_rate(k: int) -> complex:
-    """Rate of degree k for the two heads of competition.toml: a sum over heads."""
+    """Rate of degree k for the two heads of competition.toml: the sum over heads."""
     return 1.5 * reflecting_rate(9.0, k) - 0.5 * reflecting_rate(2.0, k)
 
 
 def rate_checks(setting: Setting, problem: mf.Problem) -> Errors:
-    """The leading eigenvalue by a formula, by `linear_operator`, and by a run of a small mode."""
+    """Errors of the leading eigenvalue and of the growth rate of a small mode in a run."""
     operator = mf.linear_operator(problem)
     if setting.expected is None:
         print(f"{setting.name}: {operator}")
@@ -173,7 +160,7 @@ def rate_checks(setting: Setting, problem: mf.Problem) -> Errors:
         np.linalg.lstsq(basis, operator.to_vector(each.coefficients), rcond=None)[0][0]
         for each in run.measures
     ]
-    # Less than half a turn in so short a time.
+    # The phase of the logarithm is the one closest to the eigenvalue.
     measured = np.log(parts[1] / parts[0]) / end
     measured += 2j * np.pi / end * np.round((found - measured).imag * end / (2 * np.pi))
     print(f"{setting.name}: rate {measured:.10f}, eigenvalue {found:.10f} ({operator.describe()})")
@@ -193,7 +180,7 @@ def rate_checks(setting: Setting, problem: mf.Problem) -> Errors:
 
 
 def pair_check(setting: Setting, config: Config) -> Errors:
-    """Moments of the density against those of weighted nodes that sums over pairs move."""
+    """Largest difference between moments of the density and of nodes moved by sums over pairs."""
     problem, end = config.problem, setting.until
     space = problem.manifold
     initial = problem.initial.build(space)
@@ -233,7 +220,7 @@ def pair_check(setting: Setting, config: Config) -> Errors:
     degree = 12 if space.dimension == 1 else 4
     tokens = mf.Measure(space, np.arctan2(y[:, 1], y[:, 0]) if y.shape[1] == 2 else y, masses)
     difference = run.measures[-1].moments(degree) - tokens.moments(degree)
-    # On the sphere the nodes are what is less exact.
+    # On the sphere the nodes limit the accuracy.
     allowed = 1e-8 if space.dimension == 1 else 1e-5
     name = f"{setting.name}: moments at t = {end:g} minus those of sums over pairs"
     return {name: (float(np.abs(difference).max()), allowed)}
@@ -247,7 +234,7 @@ def attention_of(config: Config) -> mf.Attention:
 
 
 def distance_claims(case: Case) -> list[Claim]:
-    """Exponents of W1 in N halfway: draws fall like N^{-1/2}, quantiles like 1 / N."""
+    """Claims on exponents of W1 in N at the middle time: -1/2 for draws, -1 for quantiles."""
     claims = []
     for name, of_size, exponent, allowed in (
         ("draws", {n: np.mean(rows, axis=0) for n, rows in case.random.items()}, -0.5, 0.3),

@@ -1,4 +1,4 @@
-"""Four problems, a column each: the density with tokens above, their distance below."""
+"""Figure of four problems: the density with tokens above, distances below."""
 
 from __future__ import annotations
 
@@ -23,32 +23,17 @@ PATHS = 24
 
 @dataclass(frozen=True)
 class Case:
-    """A density, tokens beside it, and how far they are from it.
-
-    Attributes
-    ----------
-    title : str
-    run : Run
-        The density, or what took over from it.
-    drawn : list of Run
-        Tokens drawn from it, one run a size.
-    times : ndarray
-        At which distances were taken.
-    random : dict of int to ndarray, shape (draws, times)
-        W1 of so many tokens, drawn.
-    regular : dict of int to list, times long
-        W1 of so many tokens, put at quantiles.
-    """
+    """A density, runs of tokens, and their distances from the density."""
 
     title: str
-    run: mf.Run
-    drawn: list[mf.Run]
-    times: np.ndarray
-    random: dict[int, np.ndarray]
-    regular: dict[int, list[float]]
+    run: mf.Run  # of the density
+    drawn: list[mf.Run]  # of drawn tokens, one for each size
+    times: np.ndarray  # of distances
+    random: dict[int, np.ndarray]  # W1 of drawn tokens by their number, (draws, times)
+    regular: dict[int, list[float]]  # W1 of tokens at quantiles by their number, (times,)
 
     def table(self) -> str:
-        """Distances at a few times, a row of Markdown each."""
+        """Markdown table of distances at a few times."""
         rows = [0, len(self.times) // 2, len(self.times) - 1]
         lines = ["| tokens | " + " | ".join(f"t = {self.times[i]:.3g}" for i in rows) + " |"]
         lines.append("|---" * (len(rows) + 1) + "|")
@@ -90,18 +75,18 @@ def save_figure(cases: list[Case], path: Path) -> None:
 
 
 def angles_panel(axes: Axes, case: Case):  # type: ignore[no-untyped-def]
-    """Density over time and angle, with paths of tokens."""
+    """Draw the density over time and angle, with paths of tokens."""
     run = case.run
     theta = np.linspace(0.0, 2.0 * np.pi, 721)
     values = np.array([run.density(theta, time=t) for t in run.time])
-    # Angles of the panel from -pi to pi; white lines are tokens.
+    # Angles of the panel are -pi to pi.
     image = axes.pcolormesh(
         run.time, (theta - np.pi) / np.pi, np.roll(values[:, :-1], 360, axis=1)[:, _closed()].T,
         norm=LogNorm(LOW, HIGH), cmap=DENSITY_COLOURS, shading="gouraud", rasterized=True,
     )  # fmt: skip
     tokens = case.drawn[-1]
     paths = np.array([np.asarray(each.points) for each in tokens.measures])
-    # Every so many of them in the order in which they start.
+    # Paths are evenly chosen in the order of initial angles.
     order = np.argsort(paths[0] % (2.0 * np.pi))
     paths = paths[:, order[:: max(1, len(order) // PATHS)]]
     turned = (paths + np.pi) % (2.0 * np.pi) - np.pi
@@ -121,7 +106,7 @@ def _closed() -> np.ndarray:
 
 
 def map_panel(axes: Axes, case: Case):  # type: ignore[no-untyped-def]
-    """Density at the last time in an equal-area map, with tokens."""
+    """Draw the density at the last time on an equal-area map, with tokens."""
     run = case.run
     longitude, latitude = np.linspace(-np.pi, np.pi, 361), np.linspace(-np.pi / 2, np.pi / 2, 181)
     phi, lat = np.meshgrid(longitude, latitude)
@@ -144,7 +129,7 @@ def map_panel(axes: Axes, case: Case):  # type: ignore[no-untyped-def]
 
 
 def subtitle(case: Case) -> str:
-    """The heads in short."""
+    """Formulas of the heads of a case."""
     words = {
         "A rotating head": r"$B = 1$, $V$ turns by 0.6, $\beta = 5$",
         "A reflecting head": r"$B = V = \mathrm{diag}(1, -1)$, $\beta = 5$",
@@ -154,7 +139,7 @@ def subtitle(case: Case) -> str:
 
 
 def distance_panel(axes: Axes, case: Case) -> None:
-    """W1 over time: draws with their spread, quantiles dashed."""
+    """Draw W1 over time: draws with their range, quantiles dashed."""
     handles = []
     for colour, (tokens, rows) in zip(SIZES, case.random.items(), strict=False):
         axes.fill_between(

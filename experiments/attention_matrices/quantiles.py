@@ -1,4 +1,4 @@
-"""Tokens at the quantiles of a density on the circle: the nearest equal tokens come to it."""
+"""Tokens at the quantiles of a density on the circle: the closest tokens of equal mass."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from meanfield.measures import Density
 
 
 def at_quantiles(density: Density, tokens: int) -> np.ndarray:
-    """Angles x_j with mass (j + 1/2) / N below them, from 0 on; error 1e-13."""
+    """Angles x_j in [0, 2 pi] with mass (j + 1/2) / N in [0, x_j]; error 1e-13."""
     c = density.coefficients
     k = np.arange(1, len(c))
 

@@ -1,8 +1,8 @@
-"""Causal layers collapse one after another, at rates of closed forms.
+"""Densities of positions under a causal mask collapse one after another, at known rates.
 
-Tokens of the position s see those before it. The first layers see little but themselves, and
-gather last where they start nearest to uniform. Two numbers are known without running it: about
-uniform a profile s^p grows like e^{lambda t / (p + 1)}, and for beta = 0 Poisson layers obey
+Tokens of the position s attend to those before it. The first positions collapse last if they start
+closest to uniform. Two results have closed forms. About uniform a profile s^p grows like
+e^{lambda t / (p + 1)}, and for beta = 0 the Poisson densities of positions obey
 
     zeta' = (H - conj(H) zeta^2) / 2,    H(s) = (1 / s) int_0^s zeta ds'.
 
@@ -21,12 +21,12 @@ from meanfield.papers.causal import causal_poisson
 
 SECONDS = 20, 10
 FOLDER = Path(__file__).parent
-UNTIL = 2.1  # of lambda t, in the linear phase
+UNTIL = 2.1  # end in units of 1 / lambda, within the linear phase
 POWERS = (0.0, 0.5, 1.0, 2.0)
 
 
 def causal(beta: float) -> mf.Attention:
-    """One head of numbers under a causal mask."""
+    """One head with Q = K = V = 1 under a causal mask."""
     return mf.Attention([mf.Head()], beta=beta, mask="causal")
 
 
@@ -42,7 +42,7 @@ def main(short: bool) -> list[Claim]:
 
 
 def profile_error(power: float, layers: int) -> float:
-    """Relative error of the growth rate of the last layer, for a profile s^p at beta = 5."""
+    """Relative error of the growth rate of the last position, for a profile s^p at beta = 5."""
     law = mf.with_profile(mf.perturbed_uniform([[2, 1e-6, 0.0]]), power)
     problem = mf.Problem(mf.Circle(), causal(5.0), initial=law)
     until = UNTIL / mf.growth_rates(problem, 2)[2]
@@ -52,7 +52,7 @@ def profile_error(power: float, layers: int) -> float:
 
 
 def poisson_error(layers: int) -> float:
-    """Error of zeta(2, s) of the last layer, from zeta(0, s) = (0.1 + 0.3 s) e^{2is}, beta = 0."""
+    """Error of zeta(2, s) at the last position, zeta(0, s) = (0.1 + 0.3 s) e^{2is}, beta = 0."""
 
     def zeta(s: np.ndarray) -> np.ndarray:
         return (0.1 + 0.3 * s) * np.exp(2j * s)

@@ -1,7 +1,7 @@
 """From a nearly uniform density on the circle to four clusters: rates, energy, mass.
 
-While the perturbation is small every mode grows at its own rate lambda_k; later the energy
-only rises and the mass stays 1. Prints each number beside its expectation and draws run.png.
+While the perturbation is small, every mode grows at its own rate lambda_k. The energy never falls,
+and the mass stays 1. Prints numbers beside expected ones, and draws run.png.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import meanfield as mf
 
 SECONDS = 5, 5
 FOLDER = Path(__file__).parent
-EARLY = 2.0  # scaled time up to which the largest mode grows by less than a fifth
+EARLY = 2.0  # scaled time; until then the largest mode grows by less than a fifth
 
 
 def main(short: bool) -> list[Claim]:
@@ -27,7 +27,7 @@ def main(short: bool) -> list[Claim]:
     row = int(np.searchsorted(run.time, EARLY))
     grown = {
         k: np.log(abs(run.moments[row, k]) / abs(run.moments[0, k])) / run.time[row]
-        for k in (1, 3, 4, 5)  # other degrees begin at zero
+        for k in (1, 3, 4, 5)  # other degrees are 0 at the start
     }
     print("degree  measured rate  lambda_k")
     for k, rate in grown.items():

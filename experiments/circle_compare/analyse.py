@@ -1,11 +1,11 @@
 """Distance of N tokens from the density on the circle: exponent in N, and growth.
 
 The exponent of the mean distance near half the onset time of the smallest systems must be
--1/2. From the uniform law linear theory gives the growth of W_2 in closed form,
+-1/2. From the uniform law linear theory has the growth of W_2 in closed form,
 
     E W_2^2(t) = (2 / n) sum_k e^{2 lambda_k t} / k^2,
 
-which the largest systems must follow through their linear phase. Draws compare.png.
+which the largest systems must follow in their linear phase. Draws compare.png.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ FOLDER = Path(__file__).parent
 RUN_FILE = FOLDER / "run.toml"
 SHORT = ["compare.tokens=[100, 1000, 10000]", "compare.runs=20", "time.end=24.0"]
 UNIFORM = ['initial={name="uniform"}', "compare.metric=W2", "compare.runs=40"]
-DEGREES = 3000  # what is left out of the sum is 1 / 3000 of it at most
+DEGREES = 3000  # truncation leaves out at most 1 / 3000 of the sum
 
 
 def main(short: bool) -> list[Claim]:
     """Run, check, draw."""
     compare("run-compare.h5", SHORT if short else [], "--plot", FOLDER / "compare.png")
-    # The largest systems alone, to half their own onset time.
+    # Only the largest systems, to half their own onset time.
     largest = 10_000 if short else 100_000
     until = [f"compare.tokens=[{largest}]", f"time.end={24.0 if short else 30.0}", "time.save=5"]
     compare("uniform-compare.h5", UNIFORM + until)
@@ -53,13 +53,13 @@ def main(short: bool) -> list[Claim]:
 
 
 def compare(output: str, changes: list[str], *options: object) -> None:
-    """Run the command with some keys of the run file changed."""
+    """Run `meanfield compare` with some keys of the run file changed."""
     written = ["-o", FOLDER / output, "--overwrite", "--quiet"]
     run_command("compare", RUN_FILE, *written, *options, changes=changes)
 
 
 def uniform_growth() -> tuple[np.ndarray, np.ndarray]:
-    """Root mean square W_2 over that at time 0: measured, and by linear theory."""
+    """Root mean square W_2 relative to time 0: measured, and by linear theory."""
     study = read_result(FOLDER / "uniform-compare.h5", "comparison")
     squares = (study.distances[0] ** 2).mean(axis=0)
     k = np.arange(1, DEGREES + 1)

@@ -1,8 +1,8 @@
-"""Number of clusters on the circle: its law against ensembles of 1,000 runs.
+"""Number of clusters on the circle: laws compared with ensembles of 1,000 runs.
 
-For every beta and N: the mean in closed form, the linear and the corrected law sampled, and the
-clusters of 1,000 runs at twice the onset time. Then where clusters form, predicted from the tokens
-of each run, and the published settings beta = 5 and 7 with 20,000 tokens. Draws law.png.
+For every beta and N: the mean in closed form, samples of the linear and the corrected law, and the
+clusters of 1,000 runs at twice the onset time. Then positions of clusters, predicted from the
+tokens of each run, and the published settings beta = 5 and 7 with 20,000 tokens. Draws law.png.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ CHANGES = {"particles": (), "thousands": THOUSANDS, "density": DENSITY}
 WHOLE = law.Grid(FOLDER, "beta", BETAS, CHANGES)
 FEW = ("ensemble.tokens=[100, 1000]", "ensemble.runs=100")
 SHORT = law.Grid(FOLDER, "short", (3, 9, 20), {"particles": FEW}, 2_000, 100)
-# Where the corrected law is held to its promise, and on how many runs at least.
+# Points at which the corrected law is tested, and the least number of runs.
 CORRECTED_BETAS, CORRECTED_TOKENS, CORRECTED_RUNS = (3.0, 40.0), (500, 20_000), 1_000
 POSITION_BETAS, POSITION_TOKENS = (5, 7, 9, 20), (1000, 20_000)
-# Sixteen runs of 20,000 tokens each, seen beforehand: clusters -> runs.
+# Earlier counts of sixteen runs with 20,000 tokens: clusters -> runs.
 SEEN = {5.0: {3: 14}, 7.0: {3: 10, 4: 6}}
 
 
@@ -53,9 +53,9 @@ def main(short: bool, *, only_stored: bool = False) -> list[Claim]:
 
 
 def count_claims(points: list[LawPoint], short: bool) -> list[Claim]:
-    """Both laws against the runs; the corrected one also where it need not hold."""
+    """Claims on both laws against the runs; without bounds where the corrected one may fail."""
     if short:
-        # A hundred runs know their mean to 2 %, and shares of runs to 5 %.
+        # A hundred runs have errors of 2 % in the mean, and 5 % in shares.
         return law.closed_form_claims(points, 0.04) + law.corrected_claims(points, 0.08, 0.25)
     tested = [
         p
@@ -73,7 +73,7 @@ def count_claims(points: list[LawPoint], short: bool) -> list[Claim]:
 
 
 def published_claims(points: list[LawPoint]) -> list[Claim]:
-    """Shares of the published settings against sixteen runs seen beforehand."""
+    """Claims on the published settings against sixteen earlier runs."""
     claims = []
     for p in points:
         for count, seen in SEEN.get(p.beta, {}).items() if p.tokens == 20_000 else ():
@@ -85,7 +85,7 @@ def published_claims(points: list[LawPoint]) -> list[Claim]:
 
 
 def positions(grid: law.Grid, short: bool) -> None:
-    """Print where clusters form against both predictions."""
+    """Print errors of both predictions of positions."""
     runs = 50 if short else 1_000
     found = []
     for beta in sorted(set(POSITION_BETAS) & set(grid.betas)):

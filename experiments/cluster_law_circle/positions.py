@@ -1,7 +1,7 @@
-"""Where clusters form on the circle: every run of an ensemble predicted from its own tokens.
+"""Positions of clusters on the circle, predicted for every run of an ensemble from its tokens.
 
-For each measured cluster the distance to the nearest predicted position: of the dominant degree
-alone, (2 pi j - arg c_k) / k, and of the full linear field, the maxima of its potential.
+Predicted positions are (2 pi j - arg c_k) / k for the dominant degree alone, and the maxima of the
+potential for the full linear field. The error is the distance to the nearest one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class PositionErrors:
     runs: int
     dominant: tuple[float, float]  # radians, and shares of the spacing 2 pi / count of the run
     field: tuple[float, float]
-    counts_right: tuple[float, float]  # shares of the runs
+    counts_right: tuple[float, float]  # share of runs with the right number: dominant, field
 
 
 def position_errors(problem: Problem, made: Ensemble, size: int, runs: int) -> PositionErrors:
@@ -56,7 +56,7 @@ def position_errors(problem: Problem, made: Ensemble, size: int, runs: int) -> P
 
 
 def table(errors: Iterable[PositionErrors]) -> str:
-    """Markdown."""
+    """Table of errors in Markdown."""
     lines = [
         "| beta | N | runs | dominant degree, rad | of the spacing | full field, rad "
         "| of the spacing | count right: dominant | full field |",

@@ -1,6 +1,6 @@
-"""Number of clusters on the sphere: its law against ensembles of 400 runs.
+"""Number of clusters on the sphere: laws compared with ensembles of 400 runs.
 
-For every beta and N: the mean in closed form, the linear and the corrected law sampled, and the
+For every beta and N: the mean in closed form, samples of the linear and the corrected law, and the
 clusters of 400 runs at twice the onset time. Draws law.png.
 """
 
@@ -27,8 +27,8 @@ def main(short: bool, *, only_stored: bool = False) -> list[Claim]:
     grid = SHORT if short else WHOLE
     points = law.points_of(grid, only_stored)
     print(law.table(points, "l_max"))
-    # Forty runs know their mean to some 4 %, and shares of runs to 8 %. The whole has 400, and as
-    # many samples: 2 % and 3 %, of which the sum is held to the promise on the circle.
+    # Forty runs have errors of about 4 % in the mean, and 8 % in shares. The whole form has 400
+    # runs and 400 samples, with 2 % and 3 %; its bounds are those on the circle.
     claims = law.closed_form_claims(points, 0.08 if short else 0.0)
     tested = [p for p in points if short or (p.beta >= 3 and 500 <= p.tokens <= 20_000)]
     claims += law.corrected_claims(tested, *((0.15, 0.35) if short else (0.04, 0.12)))

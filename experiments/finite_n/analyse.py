@@ -1,10 +1,10 @@
-"""Covariance and mean shift of N tokens: theory against thousands of runs.
+"""Covariance and mean shift of N tokens: theory compared with thousands of runs.
 
-Three runs of densities: a ripple on uniform tokens (circle, no softmax, beta = 5), through the
-onset of one cluster (circle, no softmax, beta = 2), and softmax on the sphere. N Var and N bias of
-moments are measured with the influence functions as control variates, for N = 200, 1,000, 4,000:
-what is left beside theory must fall like 1/N. Then noise, the energy, and numbers of another
-program. Draws finite_n.png.
+The problems are a ripple on uniform tokens (circle, no softmax, beta = 5), the onset of one cluster
+(circle, no softmax, beta = 2), and softmax on the sphere. N Var and N bias of moments are measured
+for N = 200, 1,000, 4,000, with the influence functions as control variates. Their differences from
+theory must fall like 1/N. Then noise, the energy, and numbers of another program follow. Draws
+finite_n.png.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from meanfield.studies.executors import worker_pool
 
 SECONDS = 1800, 120
 FOLDER = Path(__file__).parent
-# Number of tokens, and runs of each.
+# Number of tokens -> number of runs.
 SIZES = {200: 10_000, 1000: 10_000, 4000: 4_000}
 BAND = 1000
 ASYMMETRIC = mf.from_density(np.array([1.0, 0.25, -0.1j]))
 TWO = mf.exponential(beta=2.0)
-# Normal law: where 5 and 95 per cent lie, in standard deviations.
+# Quantile 0.95 of the normal law, in standard deviations.
 NORMAL = 1.6448536269514722
 
 
 @dataclass(frozen=True)
 class Case:
-    """A run of a density; moments that are told, their names, and the one that is drawn."""
+    """A problem; indices of the printed moments, their names, and the drawn one."""
 
     name: str
     problem: mf.Problem
@@ -68,7 +68,7 @@ CASES = (
         drawn=1,
         **WAVES,
     ),
-    # Flat places of cosine coefficients in (2, L + 1, L + 1), L = 2.
+    # Indices of cosine coefficients in the flattened array (2, L + 1, L + 1), L = 2.
     Case(
         "Sphere, softmax, beta = 2",
         mf.Problem(mf.Sphere(), TWO, mf.SA, SPHERE),
@@ -137,14 +137,14 @@ def compared(
         print(
             f"N Var beside theory falls like N^({exponent:.3f} +- {error:.3f}), N = {few}, {many}"
         )
-    # For 200 tokens the order after next is a fifth of the next one, of 1,000 a twenty-fifth.
+    # The second correction in 1/N is a fifth of the first for 200 tokens, a twenty-fifth for 1,000.
     checks[f"{case.name}: exponent of N Var beside theory, + 1, beside 0.1 and its errors"] = (
         abs(exponent + 1.0) / (0.1 + 4.0 * error), 1.0)  # fmt: skip
     return theory, made
 
 
 def noise(share: int, executor: Executor | None, checks: Errors) -> None:
-    """Softmax, beta = 2, diffusivity 0.1: noise on the way is a part of the covariance."""
+    """Compare a problem with noise, which contributes to the covariance."""
     flow = mf.Flow(normalized=True, diffusivity=0.1)
     problem = mf.Problem(mf.Circle(), TWO, flow, ASYMMETRIC)
     theory = mf.fluctuations(problem, until=1.0, save=2)
@@ -169,7 +169,7 @@ def of_another_program(
     executor: Executor | None,
     checks: Errors,
 ) -> None:
-    """N = 200 as 3,000 runs of another program have it, plain means, three digits."""
+    """Compare N = 200 with plain means over 3,000 runs of another program, three digits."""
     onset = found[1][200]
     shown = [1, 2, 3, 4]
     shift = np.array([-2.39, -6.09 + 3.38j, -9.00 + 9.01j, -8.03 + 13.68j])
@@ -183,7 +183,7 @@ def of_another_program(
     theirs = factor * plain.error
     ours = last(onset.shift(), shown)
     both = Estimate(ours.value, np.hypot(ours.error, theirs))
-    # They give the real part of the first alone.
+    # The other program has only the real part of the first moment.
     both.value[0], shift[0] = both.value[0].real, shift[0].real
     checks["N = 200 of another program: N bias, in standard errors"] = (distance(both, shift), 4.0)
     for name, made, expected in (
@@ -199,7 +199,7 @@ def of_another_program(
 
 
 def energy(theory: Fluctuations, made: dict[int, EnsembleMoments], checks: Errors) -> None:
-    """Energy through onset: its variance and bias, extrapolated too."""
+    """Compare variance and bias of the energy through onset."""
     expected = theory.of("energy")
     found = {tokens: each.of("energy") for tokens, each in made.items()}
     print(f"\nEnergy, {CASES[1].name}")
@@ -217,18 +217,18 @@ def energy(theory: Fluctuations, made: dict[int, EnsembleMoments], checks: Error
 
 
 def diagonal(covariance: Estimate, shown: list[int]) -> Estimate:
-    """Variances at the last time."""
+    """Variances of the shown moments at the last time."""
     value, error = covariance.value[-1], covariance.error[-1]
     return Estimate(np.diag(value).real[shown], np.diag(error)[shown])
 
 
 def last(estimate: Estimate, shown: list[int]) -> Estimate:
-    """Some moments at the last time."""
+    """Shown moments at the last time."""
     return Estimate(estimate.value[-1][shown], estimate.error[-1][shown])
 
 
 def extrapolated(few: int, coarse: Estimate, many: int, fine: Estimate) -> Estimate:
-    """Without the next order in 1/N, from two numbers of tokens."""
+    """Extrapolation to 1/N = 0 from two numbers of tokens."""
     a, b = many / (many - few), few / (many - few)
     error = np.hypot(a * fine.error, b * coarse.error)
     return Estimate(a * fine.value - b * coarse.value, error)
@@ -240,7 +240,7 @@ def distance(found: Estimate, expected: np.ndarray | list[float] | float) -> flo
 
 
 def falling(by_size: dict[int, Estimate], expected: np.ndarray) -> tuple[float, float]:
-    """Exponent p of deviations a N^p, a of each moment and one p, by least squares."""
+    """Exponent p and its error of deviations a N^p, with an own a for each moment."""
     from scipy.optimize import least_squares
 
     sizes = np.array(list(by_size))
@@ -249,7 +249,7 @@ def falling(by_size: dict[int, Estimate], expected: np.ndarray) -> tuple[float, 
 
     def residuals(parameters: np.ndarray) -> np.ndarray:
         power = (sizes / sizes[0])[:, None] ** parameters[0]
-        # For each moment the best a, real or complex.
+        # Least squares have an explicit best a, real or complex.
         a = (power * off / error**2).sum(axis=0) / (power**2 / error**2).sum(axis=0)
         rest = (off - power * a) / error
         return np.concatenate([rest.real.ravel(), rest.imag.ravel()])
@@ -259,7 +259,7 @@ def falling(by_size: dict[int, Estimate], expected: np.ndarray) -> tuple[float, 
 
 
 def cells(value: Iterable[complex], error: np.ndarray | None = None) -> str:
-    """Numbers of a row, with their errors."""
+    """Text of the numbers of a row, with errors."""
     told = []
     for index, each in enumerate(value):
         number = f"{each.real:.3f}" + (f"{each.imag:+.3f}i" if np.iscomplexobj(each) else "")
@@ -268,7 +268,7 @@ def cells(value: Iterable[complex], error: np.ndarray | None = None) -> str:
 
 
 def draw(found: list[tuple[Fluctuations, dict[int, EnsembleMoments]]]) -> None:
-    """Bands beside quantiles of runs above, N Var against N below."""
+    """Draw bands and quantiles of runs above, N Var against N below."""
     with style():
         figure = new_figure((12.6, 6.6))
         grid = figure.subplots(2, 3, height_ratios=(1.45, 1.0))
@@ -285,11 +285,11 @@ def tex(name: str) -> str:
 
 
 def draw_band(axes, case: Case, theory: Fluctuations, made: EnsembleMoments) -> None:
-    """One moment: limit, band of N tokens, and quantiles of the runs."""
+    """Draw one moment: limit, band of N tokens, and quantiles of runs."""
     at = case.drawn
     limit = flat(theory.problem, theory.limit)[:, at].real
     mean = limit + theory.shift[:, at].real / BAND
-    # The real part has half of C and of the relation.
+    # The variance of the real part is half the sum of C and the relation.
     variance = 0.5 * (theory.covariance + theory.relation)[:, at, at].real
     spread = np.sqrt(variance / BAND)
     colour = DEGREE_COLOURS[1]
@@ -320,7 +320,7 @@ def draw_band(axes, case: Case, theory: Fluctuations, made: EnsembleMoments) -> 
 
 
 def draw_variances(axes, case: Case, theory: Fluctuations, made: dict) -> None:
-    """N Var over its limit for each number of tokens, and the straight line in 1/N."""
+    """Draw N Var relative to its limit for each number of tokens, and a line in 1/N."""
     shown = list(case.shown)
     limit = np.diag(theory.covariance[-1]).real[shown]
     found = {n: diagonal(each.covariance(), shown) for n, each in made.items()}
@@ -348,6 +348,6 @@ def draw_variances(axes, case: Case, theory: Fluctuations, made: dict) -> None:
 
 
 def flat(problem: mf.Problem, packed: np.ndarray) -> np.ndarray:
-    """Moments as files have them, flat."""
+    """Moments in the layout of files, flattened."""
     array = problem.manifold.unpacked(packed)
     return np.asarray(array.reshape(*packed.shape[:-1], -1))

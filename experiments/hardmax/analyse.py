@@ -1,10 +1,10 @@
 """Hardmax attention: paths in the plane, the limit of softmax, choices near a ridge.
 
-Tokens in the plane that follow their leaders, whose hull does not grow. Moments on the circle for
-B = diag(1, -1): softmax of large beta against the limit. Two tokens that rest and a third near the
-ridge between them (Example 9.3 of arXiv:2312.10794), over its distance and beta. Then random heads
-and tokens on circles, spheres and in R^d: velocities against the inclusion, paths against small
-steps. Prints each number beside its expectation, and draws hardmax.png.
+Tokens in the plane follow their leaders, and their hull does not grow. On the circle with
+B = diag(1, -1) moments of softmax at large beta are compared with the limit. In Example 9.3 of
+arXiv:2312.10794 two tokens rest and a third starts near the ridge between them. For random heads on
+circles, spheres and in R^d velocities are compared with the inclusion, and paths with small steps.
+Prints numbers beside expected ones, and draws hardmax.png.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from meanfield.papers.hardmax import inclusion_distance, two_pole_moments
 SECONDS = 30, 10
 FOLDER = Path(__file__).parent
 POLES, TIME = [1.0, -1.0], 0.5
-# Whom tokens of the plane attend to: the farthest to the left of where they are.
+# B for the plane: tokens attend to the one farthest to their left.
 TURNED = [[0.6, 0.8], [-0.8, 0.6]]
 BETAS = (5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 STEEP = (3.0, 10.0, 30.0, 100.0)
-# The third token of Example 9.3 at time 1, by beta and first distance from the ridge: printed
-# nowhere in the paper; SciPy's DOP853 and LSODA agree in them to 2e-10.
+# The third token of Example 9.3 at time 1, by beta and initial distance from the ridge. The paper
+# has no numbers; these are from SciPy's DOP853 and LSODA, which agree to 2e-10.
 TABLE = {
     (3.0, 0.0): (0.0, 0.537529),
     (3.0, 1e-6): (0.000005, 0.537529),
@@ -51,19 +51,19 @@ TABLE = {
 
 
 def moment(beta: float) -> float:
-    """c_2 of softmax on the circle, from the uniform measure."""
+    """c_2 of softmax on the circle at `TIME`, from the uniform measure."""
     heads = mf.Attention([mf.Head(score=POLES)], beta=beta)
     problem = mf.Problem(mf.Circle(), heads, initial=mf.uniform())
     return float(mf.simulate(problem, until=TIME, save=2).moments[-1, 2].real)
 
 
 def third(delta: float) -> np.ndarray:
-    """Two tokens that rest, and one between them."""
+    """Two tokens at rest, and a third at the distance `delta` from their ridge."""
     return np.array([[1.0, 1.0], [-1.0, 1.0], [delta, 0.0]])
 
 
 def softmax_end(beta: float, delta: float) -> np.ndarray:
-    """Where softmax takes the third token by time 1."""
+    """Third token under softmax at time 1."""
     heads = mf.Attention([mf.Head()], beta=beta)
     law = mf.from_points(third(delta))
     problem = mf.Problem(mf.Euclidean(2), heads, initial=law, drift=mf.LinearDrift(-1.0))
@@ -71,7 +71,7 @@ def softmax_end(beta: float, delta: float) -> np.ndarray:
 
 
 def small_steps(space, x: np.ndarray, score, value, steps: int) -> np.ndarray:
-    """Euler to time 1 with the argmax of every step."""
+    """Tokens at time 1 by Euler's method, with a new argmax in every step."""
     x = x.copy()
     for _ in range(steps):
         toward = x[((x @ score) @ x.T).argmax(axis=1)] @ value.T
@@ -84,7 +84,7 @@ def small_steps(space, x: np.ndarray, score, value, steps: int) -> np.ndarray:
 
 
 def random_heads(runs: int) -> tuple[float, float, int, int]:
-    """Largest distance to the inclusion, median error of 4,000 small steps, events, and slides."""
+    """Largest distance to the inclusion, median error of small steps, numbers of events, slides."""
     spaces = (mf.Circle(), mf.Sphere(3), mf.Sphere(5), mf.Euclidean(2), mf.Euclidean(3))
     off, errors, events, slides = 0.0, [], 0, 0
     for seed in range(runs):
@@ -143,7 +143,7 @@ def main(short: bool) -> list[Claim]:
 
 
 def draw(paths, short_of: np.ndarray, share: float) -> None:
-    """Paths in the plane, the approach of moments, and the choice near a ridge."""
+    """Draw paths in the plane, moments over beta, and the third token near a ridge."""
     with style():
         figure = new_figure((13.5, 4.3))
         plane, approach, ridge = figure.subplots(1, 3)

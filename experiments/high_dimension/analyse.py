@@ -1,12 +1,12 @@
-"""Axial densities on spheres of many dimensions, beside tokens and the limit of all.
+"""Axial densities on spheres of many dimensions, compared with tokens and the limit d -> infinity.
 
-From a von Mises-Fisher law of mean 0.2 on S^{d-1}, d = 3, 8, 64 and 1000, beta = 4, SA. As d grows
-the polar angle is known ever better, the law becomes one ring, and
+Densities start from a von Mises-Fisher law of mean 0.2 on S^{d-1}, d = 3, 8, 64 and 1000, with
+beta = 4, SA. As d grows at fixed beta, the law becomes one ring with the height
 
     u(t) = u_0 e^t / sqrt(1 - u_0^2 + u_0^2 e^{2t})
 
-at fixed beta, with an error of order 1 / d; of one ring alone its constant is known, -1.16 at
-u_0 = 0.3, t = 1. Tokens must follow the density of their own dimension. Draws high_dimension.png.
+up to an error of order 1 / d. For a single ring the constant is -1.16 at u_0 = 0.3, t = 1. Tokens
+must follow the density of their own dimension. Draws high_dimension.png.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main(short: bool) -> list[Claim]:
     scaled = [1000 * (densities[1000].moments[i, 1] - limit[i]) for i in range(len(times))]
     draw(densities, drawn, limit, sizes, errors)
     beside = {
-        # A draw errs by some N^{-1/2} d^{-1/2} on the axis, which grows like e^t to its middle.
+        # The initial error of a draw is about N^{-1/2} d^{-1/2}, and grows like e^t at first.
         f"{tokens} tokens beside their density": (apart, 4.0 / np.sqrt(tokens)),
         "d = 1000 beside the limit, times d": (float(np.abs(scaled).max()), 1.0),
     }
@@ -56,14 +56,14 @@ def main(short: bool) -> list[Claim]:
 
 
 def problem(d: int) -> mf.Problem:
-    """The same mean in every dimension: I_{d/2} / I_{d/2-1}(kappa) = 0.2."""
+    """Problem with the same mean in every dimension: I_{d/2} / I_{d/2-1}(kappa) = 0.2."""
     kappa = float(inverse_bessel_ratio(0.5 * d, MEAN))
     space = mf.Axial(d) if d == 3 else mf.Sphere(d)
     return mf.Problem(space, mf.exponential(BETA), mf.SA, mf.von_mises_fisher(kappa))
 
 
 def run(d: int, tokens: int | None) -> mf.Run:
-    """Density, or tokens drawn from it on the sphere itself."""
+    """Run of the density, or of tokens on the sphere."""
     if tokens is None:
         return mf.simulate(problem(d), END, save=61)
     asked = problem(d)
@@ -76,7 +76,7 @@ def run(d: int, tokens: int | None) -> mf.Run:
 
 
 def heights(found: mf.Run) -> np.ndarray:
-    """Mean <x, e> of tokens."""
+    """Mean <x, e> of tokens at the saved times."""
     measures = [measure for measure in found.measures if isinstance(measure, mf.Measure)]
     return np.array([measure.points[:, -1].mean() for measure in measures])
 
@@ -87,7 +87,7 @@ def limit_height(times: np.ndarray, start: float) -> np.ndarray:
 
 
 def ring_error(d: int) -> float:
-    """Height at t = 1 of a ring that starts at 0.3, beyond the limit's."""
+    """Height at t = 1 of a ring that starts at 0.3, minus that of the limit."""
     start = mf.from_points([np.arccos(0.3)])
     ring = mf.Problem(mf.Axial(d), mf.exponential(BETA), mf.SA, start)
     (end,) = mf.simulate(ring, 1.0, save=[1.0]).measures
@@ -101,7 +101,7 @@ def draw(
     sizes: np.ndarray,
     errors: list[float],
 ) -> None:
-    """Means over time, laws of the polar angle at one time, and the error of one ring."""
+    """Draw means over time, laws of the polar angle at one time, and the error of one ring."""
     figure = Figure(figsize=(12.0, 3.8), layout="constrained")
     means, laws, rings = figure.subplots(1, 3)
     for colour, (d, found) in zip(COLOURS, densities.items(), strict=True):

@@ -1,10 +1,9 @@
-"""Lifetimes of cluster states: runs of atoms against clocks and theorems.
+"""Lifetimes of cluster states: runs of atoms compared with formulas and theorems.
 
-Five clusters at random places on the circle: the time of the first merger against the law of the
-nearest two, pushed through the clock of a pair, and against the estimate of every single run. Then
-opposite pairs and squares with small random errors: lifetimes against rate and constant. Then the
-critical points of n tokens over beta, where theorems hold and where none is known. Prints each
-number beside its expectation, and draws lifetimes.png.
+For five clusters at random places on the circle the time of the first merger is compared with the
+law from the closest pair, and with an estimate for each run. For opposite pairs and squares with
+small random errors lifetimes are compared with a rate and a constant. Critical points of n tokens
+over beta are compared with theorems. Prints numbers beside expected ones, and draws lifetimes.png.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ SECONDS = 360, 40
 FOLDER = Path(__file__).parent
 CIRCLE = mf.Circle()
 CLUSTERS, STEEP = 5, (9.0, 25.0)
-# Larger errors have the pairs of a square meet at different times, see README.md.
+# With larger errors the pairs of a square meet at different times, see README.md.
 NOISE, POLYGONS = 1e-5, {2: (1.0, 3.0, 5.0, 7.0, 9.0), 4: (1.0, 3.0, 5.0, 7.0, 9.0)}
 TOKENS, BETAS = range(3, 11), (-1.0, -0.8, -0.6, -0.4, -0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 def problem(beta: float, points: np.ndarray | None = None) -> mf.Problem:
-    """USA on the circle, from atoms."""
+    """USA on the circle, from atoms or uniform."""
     law = mf.uniform() if points is None else mf.from_points(points, name="atoms")
     return mf.Problem(CIRCLE, mf.exponential(beta), mf.USA, law)
 
 
 def first_merge(beta: float, points: np.ndarray, about: float) -> float:
-    """Time at which the first two atoms meet, about so late."""
+    """Time at which the first two atoms meet; `about` is an estimate."""
     while True:
         run = mf.simulate(problem(beta, points), until=3.0 * about, save=2)
         for event in run.events:
@@ -46,7 +45,7 @@ def first_merge(beta: float, points: np.ndarray, about: float) -> float:
 
 
 def random_places(beta: float, runs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Times of the first merger, and their estimates, by order of time; 0 if two begin as one."""
+    """Sorted times of the first merger, and their estimates; 0 if two start as one."""
     rng, times, told = np.random.default_rng(3), np.zeros(runs), np.zeros(runs)
     for i in range(runs):
         points = 2.0 * np.pi * rng.random(CLUSTERS)
@@ -57,7 +56,7 @@ def random_places(beta: float, runs: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pair_clock(beta: float) -> tuple[np.ndarray, np.ndarray]:
-    """Times of pairs alone, and the probability that the nearest two of all need longer."""
+    """Merge times of single pairs, and the probability that the closest of all needs longer."""
     met = 0.25 / math.sqrt(beta)
     angles = np.linspace(met, 2.0 * np.pi / CLUSTERS, 400)[1:]
     masses = (1.0 / CLUSTERS, 1.0 / CLUSTERS)
@@ -68,11 +67,11 @@ def pair_clock(beta: float) -> tuple[np.ndarray, np.ndarray]:
 def polygon_lifetimes(k: int, beta: float, runs: int) -> tuple[float, float, float, float]:
     """Rate x time of polygons with independent errors: mean, standard error, theory.
 
-    Last the largest distance of a run from the time that its own alternating error gives.
+    The fourth number is the largest distance of a run from theory with its own alternating error.
     """
     rng, life = np.random.default_rng([k, int(beta)]), mf.polygon_lifetime(problem(beta), k)
-    # Gaps of an alternating displacement d differ by 2 d from even ones; of errors of standard
-    # deviation NOISE it is normal with NOISE / sqrt(k), and the mean of ln |normal| is known.
+    # An alternating displacement d changes gaps by 2 d. For errors of standard deviation NOISE it
+    # is normal with standard deviation NOISE / sqrt(k), and the mean of ln |d| is explicit.
     width = 2.0 * NOISE / math.sqrt(k)
     told = life.constant - math.log(width) + 0.5 * (np.euler_gamma + math.log(2.0))
     found, own = [], []
@@ -94,7 +93,7 @@ def main(short: bool) -> list[Claim]:
         later = times > 0
         off = np.abs(told[later] / times[later] - 1.0)
         clock = pair_clock(beta)
-        # Starts that are more than one cluster.
+        # Relative to starts without merged clusters.
         law = 1.0 - np.interp(times[later], *clock) / clock[1][0]
         distance = kstest(law, "uniform").statistic
         print(
@@ -119,7 +118,7 @@ def main(short: bool) -> list[Claim]:
     wrong = 0
     for (n, beta), each in found.items():
         proved = mf.single_cluster_proof(CIRCLE, n, beta).proved
-        # Theorems leave no maximum; where there is one, a search that misses it is incomplete.
+        # If a second maximum is proved, a search that misses it must have a nonzero Euler sum.
         missed = proved is False and not each.spurious.size
         wrong += (proved is True and each.spurious.size > 0) + (missed and each.euler_sum == 0)
     closed = sum(each.euler_sum == 0 for each in found.values() if not each.spurious.size)
@@ -130,7 +129,7 @@ def main(short: bool) -> list[Claim]:
 
 
 def draw(merges: dict, polygons: dict, found: dict) -> None:
-    """Survival of the first merger, lifetimes of polygons, and the map of what is proved."""
+    """Draw the survival of the first merger, lifetimes of polygons, and the map of proofs."""
     with style():
         figure = new_figure((13.5, 4.3))
         law, life, proofs = figure.subplots(1, 3)

@@ -1,10 +1,9 @@
-"""From the prompt to one cluster by three carriers: plateaus and merge times.
+"""From the prompt to one cluster with three carriers: plateaus and merge times.
 
-One run file, three representations: a density, characteristics where its spectrum is full, atoms
-where nothing but clusters is left. On a plateau the energy is the sum of the squared masses; two
-clusters that are left alone meet when a closed form says (docs/late-times.md, eq. 30), whatever
-came before; and a run of a hundredth of the tolerance must tell the same story. Draws
-staircase.png, tree.png and run.png.
+One run has three representations: a density, characteristics when its spectrum is full, atoms when
+only clusters are left. On a plateau the energy is the sum of squared masses. The last two clusters
+meet at a time in closed form (docs/late-times.md, eq. 30). A run with a hundredth of the tolerance
+must have the same merge times. Draws staircase.png, tree.png and run.png.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from meanfield.runfile import load_config
 SECONDS = 20, 10
 FOLDER = Path(__file__).parent
 FIGURES = {"staircase": "staircase.png", "tree": "tree.png", "overview": "run.png"}
-# Plateaus shorter than this ratio of their ends are on their way to the next one.
+# Plateaus with a smaller ratio of their ends do not settle, and are not compared.
 LASTING = 10.0
 
 
@@ -64,13 +63,13 @@ def main(short: bool) -> list[Claim]:
 
 
 def evolve(output: str, *changes: str) -> None:
-    """Run the command with some keys of the run file changed."""
+    """Run `meanfield run` with some keys of the run file changed."""
     written = ["-o", FOLDER / output, "--overwrite", "--quiet"]
     run_command("run", FOLDER / "run.toml", *written, changes=changes)
 
 
 def plateau_error(run: mf.Run) -> float:
-    """Largest difference of the energy from sum m^2 half-way through the plateaus, in log time."""
+    """Largest difference of the energy from sum m^2 in the middle of plateaus, in log time."""
     print("\nplateau from        to  energy    sum m^2   masses")
     worst = 0.0
     for plateau in plateaus(cluster_tree(run.events), lasting=LASTING):
@@ -87,7 +86,7 @@ def plateau_error(run: mf.Run) -> float:
 
 
 def last_merge_error(run: mf.Run) -> float:
-    """Relative error of the last merge, from where two clusters are alone."""
+    """Relative error of the last merge time, by the closed form for the last two clusters."""
     problem = load_config(FOLDER / "run.toml").problem
     counts = [len(m.points) if isinstance(m, mf.Measure) else 0 for m in run.measures]
     row = counts.index(2)

@@ -1,10 +1,10 @@
 """Slow ramps of the diffusivity, down and up, through the phase transition.
 
 Above the tricritical beta_* order must set in with a jump where uniform loses stability, D_#,
-and break down at the saddle node of the ordered branch, D_SN > D_#; below beta_* both ways must
-be the same. Settled states must lie on the branch, which Newton's method finds without any time,
-and at D_c, known from the branch, the evolved densities of the two states must have equal free
-energies. Noisy particles go through the same ramps. Draws transition.png (short.png).
+and break down at the saddle node of the ordered branch, D_SN > D_#. Below beta_* both ways must
+be the same. Settled densities must equal stationary states by Newton's method. At the transition
+D_c of the branch both densities must have equal free energies. Noisy particles go through the same
+ramps. Draws transition.png (short.png).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CIRCLE, FLAT, SPHERE = (
     ("problem.beta=2.0",),
     ("problem.manifold=sphere", "problem.beta=3.0"),
 )
-# First and last D / D_# of the way down, width of a plateau, tokens.
+# Changes of the run file, first and last D / D_# of the way down, width of a plateau, tokens.
 WHOLE = (
     (CIRCLE, 1.17, 0.87, 0.02, TOKENS),
     (FLAT, 1.15, 0.87, 0.02, TOKENS),
@@ -45,7 +45,7 @@ SHORT = (
     (FLAT, 1.14, 0.86, 0.04, 0),
     (SPHERE, 1.13, 0.97, 0.08, 0),
 )
-# Nearer to D_# than this the order of particles fluctuates too much, or need not last.
+# Closer to D_# the order of particles fluctuates too much, or may end early.
 NEAR = 0.04
 
 
@@ -66,7 +66,7 @@ def main(short: bool) -> list[Claim]:
 
 
 def table(loop: Loop) -> str:
-    """Order parameters of every plateau as a row of Markdown."""
+    """Markdown table of order parameters, one row for each diffusivity."""
     point, critical = loop.point, loop.point.critical_diffusivity
     facts = [f"D_# = {critical:.10g}"]
     if point.saddle_node_diffusivity is not None and point.transition_diffusivity is not None:
@@ -90,7 +90,7 @@ def table(loop: Loop) -> str:
 
 
 def density_checks(loop: Loop) -> Errors:
-    """Measured and allowed numbers, by name."""
+    """Errors of the density, with allowed values."""
     both, name = loop.down + loop.up, loop.title
     if loop.equal is None:
         ordered = [loop.ratio(p) < 1.0 for p in both]
@@ -101,7 +101,7 @@ def density_checks(loop: Loop) -> Errors:
         }
     falls, rises = sets_in(loop.down), breaks_down(loop.up)
     critical, known = loop.point.critical_diffusivity, loop.point.order_parameter_at_transition
-    # A loop and nothing else: order from the jump down to the jump up, uniform before and after.
+    # Order is expected from the jump down to the jump up, uniform before and after.
     ordered = [p.diffusivity <= falls.diffusivity for p in loop.down]
     ordered += [p.diffusivity < rises.diffusivity for p in loop.up]
     late = (rises.diffusivity - loop.saddle) / critical
@@ -121,7 +121,7 @@ def density_checks(loop: Loop) -> Errors:
 
 
 def particle_checks(loop: Loop) -> Errors:
-    """Order of particles where it lasts; with a jump a loop about D_c, without one none."""
+    """Errors of particles, with allowed values: order away from D_#, and jumps around D_c."""
     down, up, width = loop.particles_down, loop.particles_up, loop.width
     name = f"{loop.title}: particles"
     if loop.equal is None:
@@ -138,7 +138,7 @@ def particle_checks(loop: Loop) -> Errors:
 
 
 def off(loop: Loop, plateaus: Sequence[Plateau], ordered: Sequence[bool]) -> float:
-    """Largest distance of an order parameter from that of the stationary state."""
+    """Largest distance of order parameters from those of stationary states."""
     return max(
         abs(p.order - (ordered_state(loop.problem, p) if order else 0.0))
         for p, order in zip(plateaus, ordered, strict=True)
@@ -146,5 +146,5 @@ def off(loop: Loop, plateaus: Sequence[Plateau], ordered: Sequence[bool]) -> flo
 
 
 def beyond(distance: float) -> float:
-    """Distance by which a jump comes late; one that comes early is infinitely wrong."""
+    """Distance by which a jump is late; infinite if it is early."""
     return distance if distance >= 0.0 else float("inf")

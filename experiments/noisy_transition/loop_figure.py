@@ -1,4 +1,4 @@
-"""The loops: order parameter above, free energy below, a column for each problem."""
+"""Figure of the loops: order parameter above, free energy below, a column for each problem."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def save_figure(loops: Sequence[Loop], path: Path, tokens: int) -> None:
 
 
 def order_panel(axes: Axes, loop: Loop) -> None:
-    """Stationary states, and the loop on them."""
+    """Draw the order parameter of stationary states and of the loop."""
     point, critical = loop.point, loop.point.critical_diffusivity
     low, high = axes.get_xlim()
     marks(axes, loop, words=True)
@@ -87,7 +87,7 @@ def order_panel(axes: Axes, loop: Loop) -> None:
 
 
 def jump(axes: Axes, x: float, start: float, end: float, colour: str) -> None:
-    """Arrow between the two states that a jump connects."""
+    """Draw an arrow between the two states of a jump."""
     axes.annotate(
         "", (x, end), xytext=(x, start), zorder=2,
         arrowprops={
@@ -98,7 +98,7 @@ def jump(axes: Axes, x: float, start: float, end: float, colour: str) -> None:
 
 
 def energy_panel(axes: Axes, loop: Loop) -> None:
-    """Free energy of the branch, and of the density on it: zero at the transition."""
+    """Draw the free energy of the branch and of the loop; it is zero at the transition."""
     critical = loop.point.critical_diffusivity
     unit = 1e-2 * critical
     marks(axes, loop, words=False)
@@ -109,7 +109,7 @@ def energy_panel(axes: Axes, loop: Loop) -> None:
     for way, colour, marker in ((loop.down, DOWN, "v"), (loop.up, UP, "^")):
         at = [(loop.ratio(p), p.free_energy / unit) for p in way]
         axes.plot(*zip(*at, strict=True), marker, color=colour, markersize=4.5, zorder=4)
-    # Down to where order sets in: below, nothing competes.
+    # The axis ends at the jump down, below which no other state is stable.
     shown = [sets_in(loop.down)] if loop.jumps else loop.down
     least = min(p.free_energy for p in shown) / unit
     axes.set_ylim(1.08 * least, -0.3 * least)
@@ -126,9 +126,9 @@ def energy_panel(axes: Axes, loop: Loop) -> None:
 
 
 def states(axes: Axes, loop: Loop, heights: np.ndarray) -> None:
-    """The branch: broad where it is stable, dashed where not; smooth, cut where it turns."""
+    """Draw the branch: broad lines if stable, dashed if not; the saddle node separates them."""
     branch = loop.branch
-    # From uniform to Dirac order grows all along the branch.
+    # The order parameter increases along the branch, so it is the parameter of the splines.
     order = np.linspace(0.0, branch.order_parameter[-1], 600)
     ratios = CubicSpline(branch.order_parameter, branch.values)(order)
     curve = CubicSpline(branch.order_parameter, heights)(order)
@@ -140,7 +140,7 @@ def states(axes: Axes, loop: Loop, heights: np.ndarray) -> None:
 
 
 def marks(axes: Axes, loop: Loop, *, words: bool) -> None:
-    """Where uniform loses stability, energies are equal, order ends."""
+    """Mark D_#, D_c and D_SN."""
     point = loop.point
     values = [(r"$D_\#$", point.critical_diffusivity, "right" if loop.jumps else "left")]
     saddle, transition = point.saddle_node_diffusivity, point.transition_diffusivity
@@ -158,7 +158,7 @@ def marks(axes: Axes, loop: Loop, *, words: bool) -> None:
 
 
 def legend(axes: Axes, tokens: int) -> None:
-    """Legend of the markers."""
+    """Draw the legend of the markers."""
     both = {"linestyle": "none", "markersize": 5}
     entries = [
         Line2D([], [], color=STATES, linewidth=4.5, label="stationary, stable"),

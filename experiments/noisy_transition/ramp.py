@@ -1,8 +1,7 @@
-"""Slow ramps of the diffusivity: the density, plateau by plateau, and noisy particles beside it.
+"""Slow ramps of the diffusivity, in plateaus, for the density and for noisy particles.
 
-A plateau of the density ends where in the time of one e-fold of the critical degree,
-1 / |lambda|, no moment has changed by more than SETTLED. Small seeds of order count: they change
-by a factor e.
+A plateau of the density ends when no moment has changed by more than SETTLED in one e-fold of the
+critical degree, 1 / |lambda|. Growing seeds of order change by a factor e in this time.
 """
 
 from __future__ import annotations
@@ -21,78 +20,50 @@ from meanfield.stationary.states import stationary_state
 from meanfield.studies.phase import PhasePoint, phase_point
 from meanfield.trajectory import trajectory
 
-# This share of the mass is put down again at every plateau, where order has its peak.
+# Share and law of the seed of order, which every plateau starts with.
 SEED, SEED_LAW = 1e-4, mf.von_mises_fisher(2.0)
 SETTLED = 1e-7
-# A settled state is stationary whatever the tolerance: that is for the ways between them.
+# Tolerance of time steps; settled states do not depend on it.
 TOLERANCE = 1e-5
-# Resolves all of these states to rounding; a visible tail would end the run.
+# This degree resolves all of these states to rounding; a larger tail would end the run.
 MAX_DEGREE = 32
-# Coefficients below this are rounding.
+# Smaller coefficients are rounding.
 ROUNDING = 1e-15
 MOST_FOLDS = 100
-# Order parameter between uniform and any ordered state after a jump.
+# Order parameter between uniform and all ordered states after a jump.
 HALF = 0.3
-# Noisy particles, in units of 1 / D_#: time step, and the longest plateau of some e-folds.
+# Noisy particles: time step in 1 / D_#, e-folds of a plateau, longest plateau in 1 / D_#, samples.
 STEP, FOLDS, LONGEST, SAMPLES = 1.0 / 64.0, 3.0, 64.0, 101
 
 
 @dataclass(frozen=True)
 class Plateau:
-    """Measurements at one diffusivity of a ramp.
+    """Measurements at one diffusivity of a ramp."""
 
-    Attributes
-    ----------
-    diffusivity, duration : float
-        Scaled time.
-    order : float
-        Order parameter at the end; of particles the mean over the last quarter.
-    spread : float
-        Of particles: standard deviation over the last quarter. 0 of the density.
-    free_energy : float
-        Above that of uniform. NaN of particles.
-    """
-
-    diffusivity: float
-    duration: float
-    order: float
-    spread: float
-    free_energy: float
+    diffusivity: float  # scaled time
+    duration: float  # scaled time
+    order: float  # order parameter at the end; for particles the mean over the last quarter
+    spread: float  # standard deviation of particles over the last quarter; 0 for the density
+    free_energy: float  # minus that of uniform; NaN for particles
 
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """One way down and up through the diffusivities, with what theory knows of it.
+    """Ramp of the diffusivity down and up, with the stationary states of theory."""
 
-    Attributes
-    ----------
-    problem : Problem
-        Its diffusivity is not used.
-    point, branch : PhasePoint, Branch
-        Theory.
-    width : float
-        Of a plateau, as a share of the critical diffusivity.
-    down, up : tuple of Plateau
-        Of the density, in the order of the ramp.
-    equal : Plateau or None
-        The ordered state at the transition, if there is a jump.
-    particles_down, particles_up : tuple of Plateau
-        Of noisy particles; may be empty.
-    """
-
-    problem: mf.Problem
+    problem: mf.Problem  # its diffusivity is not used
     point: PhasePoint
     branch: Branch
-    width: float
-    down: tuple[Plateau, ...]
+    width: float  # between plateaus, as a share of the critical diffusivity
+    down: tuple[Plateau, ...]  # of the density, in the order of the ramp
     up: tuple[Plateau, ...]
-    equal: Plateau | None
+    equal: Plateau | None  # the ordered state at the transition, if there is a jump
     particles_down: tuple[Plateau, ...] = ()
     particles_up: tuple[Plateau, ...] = ()
 
     @property
     def jumps(self) -> bool:
-        """True if order should set in with a jump."""
+        """True if theory has a jump."""
         return self.point.order == "discontinuous"
 
     @property
@@ -102,7 +73,7 @@ class Loop:
 
     @property
     def saddle(self) -> float:
-        """Largest diffusivity with order: that of the saddle node, or the critical one."""
+        """Largest diffusivity with order: of the saddle node, or the critical one."""
         return self.point.saddle_node_diffusivity or self.point.critical_diffusivity
 
     def ratio(self, plateau: Plateau) -> float:
@@ -111,12 +82,12 @@ class Loop:
 
 
 def sets_in(down: Sequence[Plateau]) -> Plateau:
-    """First ordered plateau of a way down, else its last."""
+    """First ordered plateau on the way down, else the last one."""
     return next((p for p in down if p.order > HALF), down[-1])
 
 
 def breaks_down(up: Sequence[Plateau]) -> Plateau:
-    """First plateau of a way up without order, else its last."""
+    """First plateau without order on the way up, else the last one."""
     return next((p for p in up if p.order < HALF), up[-1])
 
 
@@ -136,7 +107,7 @@ def ramped(problem: mf.Problem, ratios: Sequence[float], tokens: int = 0) -> Loo
         ways.append(tuple(plateaus))
     equal, transition = None, point.transition_diffusivity
     if point.order == "discontinuous" and transition is not None:
-        # From the ordered state of the way up at the nearest diffusivity below.
+        # Start from the ordered state at the nearest smaller diffusivity on the way up.
         nearest = max(diffusivity for diffusivity in values if diffusivity < transition)
         equal, _ = settle(problem, densities[nearest], transition)
     particles = tuple(particle_ramp(problem, values, tokens)) if tokens else ()
@@ -158,14 +129,14 @@ def fold(problem: mf.Problem) -> float:
 
 
 def at(problem: mf.Problem, diffusivity: float, law: mf.Law) -> mf.Problem:
-    """The problem with another diffusivity and another start."""
+    """Problem with another diffusivity and initial law."""
     return replace(problem, flow=replace(problem.flow, diffusivity=float(diffusivity)), initial=law)
 
 
 def settle(
     problem: mf.Problem, density: mf.Density, diffusivity: float
 ) -> tuple[Plateau, mf.Density]:
-    """Seed order, and evolve until nothing changes any more."""
+    """Seed order, and evolve until no moment changes by more than SETTLED in an e-fold."""
     there = at(problem, diffusivity, mf.from_density(seeded(density)))
     times = fold(there) * np.arange(MOST_FOLDS + 1)
     options = Options(name="density", tolerance=TOLERANCE, max_degree=MAX_DEGREE)
@@ -184,17 +155,17 @@ def settle(
 
 
 def seeded(density: mf.Density) -> np.ndarray:
-    """Coefficients with a seed of order; a mixture, so that nothing becomes negative."""
+    """Coefficients of the mixture with the seed, which stays positive."""
     space = density.manifold
     carried = np.flatnonzero(space.sizes_by_degree(density.coefficients) > ROUNDING)
     seed = SEED_LAW.build(space)
-    # A run begins with twice the degree that it is given: rounding would double it each time.
+    # A run starts with twice the given degree, so rounding would double the degree each time.
     degree = max(int(carried[-1]), seed.max_degree)
     return (1.0 - SEED) * density.moments(degree) + SEED * seed.moments(degree)
 
 
 def particle_ramp(problem: mf.Problem, values: np.ndarray, tokens: int) -> Iterator[Plateau]:
-    """Noisy particles through the same diffusivities, down and up; they seed themselves."""
+    """Plateaus of noisy particles at the same diffusivities, down and up, without seeds."""
     law, own, unit = mf.uniform(), {"tokens": tokens}, 1.0 / mf.critical_diffusivity(problem)
     first = round(1000 * problem.kernel.beta)
     for seed, diffusivity in enumerate([*values, *values[::-1]], start=first):

@@ -1,9 +1,9 @@
-"""Where layers normalise sets the clock of clustering: six placements.
+"""The placement of normalisation determines the speed of clustering: six placements.
 
-Eight orthogonal tokens in R^8 and a density near uniform on the circle go through the flows of six
-placements. Cosines of tokens must stay on the reduced equation, small modes of the density must
-grow exponentially or, where lengths grow, like a power of depth; layers with a step must be of
-first order. Draws schemes.png (short.png).
+Eight orthogonal tokens in R^8 and a density near uniform on the circle evolve under the flows of
+six placements. Cosines of tokens must follow the reduced equation. Small modes of the density must
+grow exponentially or, if lengths grow, like a power of depth. Layers with a step must have order 1.
+Draws schemes.png (short.png).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ COLOURS: dict[Placement, str] = {
     "pre": ORDER,
 }
 TOKENS, DEGREE, AMPLITUDE = 8, 3, 1e-8
-# Until the mode is a hundredth, or long enough for a power.
+# End of the runs: the mode is about 0.01, or a power law is visible.
 LINEAR = {"post": 20.0, "ngpt": 36.0, "depth_scaled": 110.0, "pre": 300.0, "peri": 300.0}
 
 
 def layers(placement: Placement, step: float = 0.0, count: int | None = None) -> mf.Layers:
-    """Layers of the figure: alpha = 1/2, and "mix" turns at depth 2."""
+    """Layers with alpha = 1/2; "mix" switches at depth 2."""
     return mf.Layers(step=step, count=count, placement=placement, alpha=0.5, tau=2.0)
 
 
@@ -46,7 +46,7 @@ def orthogonal(of: mf.Layers) -> mf.Problem:
 
 
 def gaps(run: mf.Run) -> np.ndarray:
-    """Mean of 1 - cosine over pairs, by distances, which keep its digits."""
+    """Mean of 1 - cosine over pairs, by distances, which avoid cancellation."""
     found = []
     for measure in run.measures:
         away = measure.points[:, None] - measure.points
@@ -84,7 +84,7 @@ def main(short: bool) -> list[Claim]:
         modes[placement] = save, grown
         clock = mf.linear_phase_clock(problem, save)
         rate = mf.growth_rates(replace(problem, layers=None), DEGREE)[DEGREE]
-        # Quadratic in the mode, and rounding of moments beside it.
+        # Later the error of second order in the mode is too large.
         early = grown < 1e4
         error = np.abs(grown * np.exp(-rate * clock) - 1.0)[early].max()
         checks[f"{placement}: growth of mode {DEGREE} minus that of its clock, relative"] = (
@@ -123,7 +123,7 @@ def save_figure(
     steps: tuple[float, ...],
     lags: dict[Placement, np.ndarray],
 ) -> None:
-    """Gaps of tokens, a mode of a density, and how far layers lag behind the flow."""
+    """Draw gaps of tokens, the growth of a mode, and the lag of layers behind the flow."""
     with style():
         figure = new_figure((12.6, 4.6))
         tokens, density, error = figure.subplots(1, 3)

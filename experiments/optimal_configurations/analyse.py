@@ -1,8 +1,8 @@
-"""Rest configurations of 2 to 24 repulsive tokens: energies against known ones.
+"""Optimal configurations of 2 to 24 repulsive tokens, compared with known energies.
 
-Energies at four betas against those known (`known.csv`): none above, and any below is
-a record, which is printed; none below the bound of the linear programme. Densities return to
-uniform at the rates of linear theory, tokens stop above it. Draws configurations.png (short.png).
+Energies at four betas must not exceed known ones (`known.csv`), nor be below the bound of the
+linear programme. Lower energies than known are printed as records. Densities return to uniform at
+the rates of linear theory, and tokens stop above it. Draws configurations.png (short.png).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNTIL = 400.0
 
 
 def searched(short: bool) -> dict[tuple[int, float], Configuration]:
-    """The best of every number of tokens and beta."""
+    """Best configurations by number of tokens and beta."""
     most, starts = (12, 8) if short else (24, 100)
     pairs = [(n, beta) for n in range(2, most + 1) for beta in BETAS]
     pairs += [pair for pair in SHOWN if pair not in pairs]
@@ -44,7 +44,7 @@ def energies(space: mf.Sphere | mf.Axial, law: mf.Law, carrier: str) -> mf.Run:
 
 
 def decay_error() -> float:
-    """Largest relative error of the rates at which degrees 1 to 6 of a density die out."""
+    """Largest relative error of the decay rates of degrees 1 to 6 of a density."""
     law = mf.perturbed_uniform([[l, 0, 1e-7] for l in range(1, 7)])
     problem = mf.Problem(SPHERE, mf.exponential(BETA), REPULSIVE, law)
     run = mf.simulate(problem, until=2.0, save=2, representation="density", tolerance=1e-12)
@@ -88,8 +88,8 @@ def main(short: bool) -> list[Claim]:
 
 
 def draw_globe(axes: Axes, points: np.ndarray) -> None:
-    """Points on a globe that is transparent, with the edges of their hull."""
-    # Seen from beside an axis of inertia, where symmetry shows and points do not hide each other.
+    """Draw points on a transparent globe, with the edges of their hull."""
+    # A view near an axis of inertia shows symmetry, and points do not hide each other.
     seen = points @ np.linalg.eigh(points.T @ points)[1]
     turn, tilt = 0.35, 0.3
     seen = seen @ np.array(
@@ -98,7 +98,7 @@ def draw_globe(axes: Axes, points: np.ndarray) -> None:
     seen = seen @ np.array(
         [[1, 0, 0], [0, np.cos(tilt), -np.sin(tilt)], [0, np.sin(tilt), np.cos(tilt)]]
     )
-    # x to the right, z up, the eye at y = -infinity.
+    # x is to the right and z up; the viewer is at y = -infinity.
     axes.add_patch(_disc(axes))
     hull = ConvexHull(points)
     normals = np.round(hull.equations[:, :3], 6)
@@ -130,7 +130,7 @@ def _disc(axes: Axes) -> object:
 
 
 def save_figure(path: Path, found: dict[tuple[int, float], Configuration]) -> None:
-    """Globes, energies against the bound, densities beside tokens."""
+    """Draw globes, gaps between energies and bounds, and energies of densities and tokens."""
     with style():
         figure = new_figure((11.0, 9.6))
         panels = figure.subplot_mosaic(

@@ -1,9 +1,9 @@
-"""Pair correlation of tokens on the circle: runs against closures.
+"""Pair correlation of tokens on the circle: runs compared with closures.
 
-USA, beta = 5, uniform tokens, times in onset times T = ln N / (2 lambda_max). First 100 tokens: the
-correlations psi^_k of many runs beside the linear closure, the third-cumulant one and Kirkwood's.
-Then 10,000 tokens beyond T, beside random phases pushed through the nonlinear flow. Prints the
-error of each closure beside its own warning, and draws pair_correlation.png.
+USA, beta = 5, uniform tokens, times in onset times T = ln N / (2 lambda_max). For 100 tokens the
+correlations psi^_k of many runs are compared with the linear, the third-cumulant and Kirkwood's
+closure. For 10,000 tokens beyond T they are compared with random phases under the nonlinear flow.
+Prints errors of closures and their own estimates, and draws pair_correlation.png.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main(short: bool) -> list[Claim]:
 
 
 def few_tokens(problem: mf.Problem, runs: int) -> Errors:
-    """Closures of 100 tokens up to the onset time; draws the figure."""
+    """Errors of closures of 100 tokens up to the onset time; draws the figure."""
     onset = mf.onset_time(problem, TOKENS)
     times = np.array(SHARES) * onset
     made = mf.pair_correlation(problem, TOKENS, times=times, runs=runs, max_degree=DEGREES)
@@ -71,7 +71,7 @@ def few_tokens(problem: mf.Problem, runs: int) -> Errors:
 
 
 def many_tokens(problem: mf.Problem, runs: int) -> Errors:
-    """Random phases through the nonlinear flow, until clusters have formed."""
+    """Errors of random phases under the nonlinear flow, until clusters have formed."""
     times = np.array(LATE) * mf.onset_time(problem, MANY)
     own = mf.pair_correlation(problem, MANY, times=times, runs=runs)
     waves = mf.pair_correlation(problem, MANY, times=times, runs=2 * runs, start="random phase")

@@ -1,9 +1,9 @@
-"""Partial synchrony: tokens with frequencies of their own, against closed forms.
+"""Partial synchrony: tokens with their own frequencies, compared with closed forms.
 
 Kuramoto's model is attention without scores, v = K Im(e^{-i theta} Z). Beyond K_c = 2 / (pi g(0))
-its order r is known for three laws g. With scores (beta = 5, softmax) degree k grows about
-incoherence at lambda_k - k Delta under Lorentz's law, so that the spread chooses another pattern
-than the one that grows fastest without it. Draws synchronisation.png and onset.png.
+its order r has closed forms for three laws g. With scores (beta = 5, softmax) degree k grows about
+incoherence at lambda_k - k Delta under Lorentz's law. So at a large spread another degree grows
+fastest than without it. Draws synchronisation.png and onset.png.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main(short: bool) -> list[Claim]:
         orders[name] = found
         for ratio, one, other in zip(ratios, found, known, strict=True):
             print(f"{name:8} {ratio:5.2f}  {one:.4f}  {other:.4f}")
-            # Below K_c n tokens have an order of some n^{-1/2}.
+            # Below K_c the order of n tokens is about n^{-1/2}, and is not compared.
             worst = max(worst, abs(one - other) if ratio > 1.1 else 0.0)
     draw_orders(ratios, orders)
 
@@ -83,7 +83,7 @@ def measured_order(law: UnimodalFrequencies, coupling: float, tokens: int) -> fl
 
 
 def measured_growth(degree: int, width: float) -> float:
-    """Growth of a degree from its mode lambda_k / (s + i k omega), by 96 labels."""
+    """Growth rate of degree k from its mode lambda_k / (s + i k omega), by 96 labels."""
     rate = mf.growth_rates(mf.Problem(mf.Circle(), mf.exponential(BETA), mf.SA), degree)[degree]
     pole = rate - degree * width
 
@@ -91,7 +91,7 @@ def measured_growth(degree: int, width: float) -> float:
         amplitude = 1e-7 * rate / (pole + 1j * degree * omega)
         return mf.from_density([1.0, *[0.0] * (degree - 1), amplitude])
 
-    # Without a pole to the right there is no mode; near the onset it needs many labels.
+    # There is no mode without growth; near the onset a mode needs many labels.
     if pole <= 0.05:
         return float("nan")
     problem = mf.Problem(
@@ -106,7 +106,7 @@ def measured_growth(degree: int, width: float) -> float:
 
 
 def draw_orders(ratios: list[float], orders: dict[str, list[float]]) -> None:
-    """Order against coupling: tokens as dots, closed forms as lines."""
+    """Draw order against coupling: tokens as dots, closed forms as lines."""
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axes = figure.subplots()
     fine = np.linspace(0.0, max(ratios), 601)
@@ -122,7 +122,7 @@ def draw_orders(ratios: list[float], orders: dict[str, list[float]]) -> None:
 
 
 def draw_onset(widths: np.ndarray, growth: dict[int, list[float]], rates: np.ndarray) -> None:
-    """Growth of each degree against the width of Lorentz's law."""
+    """Draw growth rates of degrees against the width of Lorentz's law."""
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axes = figure.subplots()
     fine = np.array([0.0, 0.3])

@@ -1,19 +1,19 @@
 """Positions: growth of waves over positions under windows, biases and rotary embeddings.
 
-On a ring of positions with weights of Fourier coefficients C(q) a perturbation of degree l and
-wavenumber q grows at lambda_l C(q), and under a rotary embedding of frequency Omega at
+On a ring of positions let the weights have Fourier coefficients C(q). A perturbation of degree l
+and wavenumber q grows at lambda_l C(q), and under a rotary embedding of frequency Omega at
 
     (l / 2) (I_{l-1} C(q - (l-1) Omega) - I_{l+1} C(q - (l+1) Omega)) / I_0.
 
-Lines are these formulas, dots are runs of labelled densities. On the interval a perturbation at one
-position reaches the last one by e^{t L}. Draws positions.png.
+Lines are these formulas, dots are runs of labelled densities. On the interval e^{t L} has the
+influence of a perturbation at one position on the last one. Draws positions.png.
 
 Near one point x deviations of tokens obey d_i' = sum_j p_ij (d_j - d_i), p_ij = W_ij / (Z_i + c),
 
     W_ij = w_ij e^{beta (g_ij - 1)} / sum_k w_ik / n,    g_ij = <R(s_i) x, R(s_j) x>
 
-The slowest mode is how fast they collapse, and the last row of e^{3 P} what the last token has kept
-of each. Draws choices.png.
+The slowest mode has the rate of collapse, and the last row of e^{3 P} has the share of each
+position in the last token at t = 3. Draws choices.png.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ AMPLITUDE = 1e-6
 
 
 def differences(count: int) -> np.ndarray:
-    """Differences s_i - s_j of the middles of cells on a ring, from -1/2 to 1/2."""
+    """Differences s_i - s_j in [-1/2, 1/2] of the middles of cells on a ring."""
     s = (np.arange(count) + 0.5) / count
     return (s[:, None] - s + 0.5) % 1.0 - 0.5
 
 
 def gaussian(u: np.ndarray) -> np.ndarray:
-    """Weights of width 0.1."""
+    """Gaussian weights of width 0.1."""
     return np.exp(-(u**2) / (2.0 * 0.1**2))
 
 
 def window(u: np.ndarray) -> np.ndarray:
-    """Shares of cells that lie in a window of width 0.2."""
+    """Shares of cells within a window of width 0.2."""
     return np.clip(0.2 * LABELS + 0.5 - np.abs(u) * LABELS, 0.0, 1.0)
 
 
@@ -66,7 +66,7 @@ def formula(beta: float, l: int, strength: float, omega: float, weights: np.ndar
 
 
 def measured(beta: float, l: int, strength: float, omega: float, weights: np.ndarray, wave: int):
-    """The same of a run from a small helix."""
+    """Growth rate of degree l in a run from a small helix."""
     s = (np.arange(LABELS) + 0.5) / LABELS
     parts = np.zeros((LABELS, l + 1), dtype=complex)
     parts[:, 0], parts[:, l] = 1.0, AMPLITUDE * np.exp(2j * np.pi * wave * s)
@@ -87,7 +87,7 @@ INTERVALS = (
     ("ALiBi of both sides, 4", lambda u: np.exp(-4.0 * np.abs(u))),
     ("window 0.3", lambda u: np.clip((0.3 - np.abs(u)) * len(u) + 0.5, 0.0, 1.0)),
 )
-# Masks of labels with their name, and numbers of labels.
+# Masks by name, and numbers of labels.
 ERRORS = {
     "Gaussian 0.25": (mf.Bias(lambda u: -8.0 * u**2), (16, 64)),
     "window 0.3": (mf.Window(0.3), (32, 64)),
@@ -96,7 +96,7 @@ ERRORS = {
 
 
 def label_errors(mask: mf.Bias | mf.Window, counts: tuple[int, ...]) -> list[tuple[float, float]]:
-    """Estimated error of each number of labels, and that of the mean against 192."""
+    """Estimated error of each number of labels, and its difference from 192 labels."""
     law = mf.from_labels(
         lambda s: mf.from_density([1.0, 0.15 * np.exp(-1.5j * s), -0.1j * s, 0.05 * np.exp(0.5j)])
     )
@@ -108,7 +108,7 @@ def label_errors(mask: mf.Bias | mf.Window, counts: tuple[int, ...]) -> list[tup
 
 
 def influence(mask: np.ndarray, labels: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Positions, and the last row of e^{3 C}, C without its unit rate."""
+    """Positions, and the last row of e^{3 C}, where C is the matrix over its rate."""
     problem = mf.Problem(mf.Circle(), mf.Attention(beta=5.0, mask=mask))
     modes = mf.position_modes(problem, 3, labels)
     rate = mf.growth_rates(problem, 3)[3]
@@ -116,7 +116,7 @@ def influence(mask: np.ndarray, labels: int | None = None) -> tuple[np.ndarray, 
 
 
 TOKENS, DIMENSION, BETA = 32, 16, 2.0
-# Plane by plane a unit vector has the same length; and a direction of deviations.
+# The point, a unit vector with equal parts in all planes, and a direction of deviations.
 POINT = np.full(DIMENSION, DIMENSION**-0.5)
 ASIDE = np.tile([1.0, -1.0], DIMENSION // 2) * DIMENSION**-0.5
 TIME = 3.0
@@ -126,7 +126,7 @@ def _alibi(slope: float, causal: bool) -> mf.Bias:
     return mf.Bias(lambda u: -slope * np.abs(u), causal=causal)
 
 
-# Name, values on the axis, values that are drawn, and the attention of one, causal or not.
+# Name, values on the axis, values with runs, and options of attention for a value and a mask.
 CHOICES = (
     (
         "window",
@@ -179,14 +179,14 @@ def near_one_point(options: dict) -> np.ndarray:
 
 
 def slowest(options: dict) -> tuple[float, np.ndarray]:
-    """Rate and profile of the slowest deviation that is no common motion."""
+    """Rate and profile of the slowest deviation other than a common motion."""
     values, vectors = np.linalg.eig(near_one_point(options))
     order = np.argsort(-values.real)
     return -values[order[1]].real, vectors[:, order[1]].real
 
 
 def collapse(options: dict) -> float:
-    """The same rate of a run from that profile."""
+    """Rate of collapse in a run from the slowest profile."""
     profile = slowest(options)[1]
     x = POINT + AMPLITUDE * profile[:, None] * ASIDE
     law = mf.from_points(x / np.linalg.norm(x, axis=1)[:, None])
@@ -233,13 +233,13 @@ def main(short: bool) -> list[Claim]:
             worst["collapse"] = max(worst.get("collapse", 0.0), error)
     draw_choices(rates)
     collapsed = worst.pop("collapse")
-    # The tolerance over the amplitude.
+    # Allowed errors are the tolerance over the amplitude.
     checks = {f"rates of {name} on a ring": (error, 5e-7) for name, error in worst.items()}
     checks["rates of collapse"] = (collapsed, 5e-6)
     for name, (mask, counts) in ERRORS.items():
         for count, (estimate, error) in zip(counts, label_errors(mask, counts), strict=True):
             print(f"{name}, {count} labels: estimate {estimate:.1e}, error of the mean {error:.1e}")
-            # The machine's sums and the two runs' error in time are of order 1e-12.
+            # Rounding and errors in time of both runs are of order 1e-12.
             checks[f"mean of {count} labels, {name}"] = (error, max(estimate, 1e-11))
     return [
         *near_zero(checks),
@@ -249,7 +249,7 @@ def main(short: bool) -> list[Claim]:
 
 
 def draw(lines: list, helices: list, dots: dict) -> None:
-    """Figure of rates over wavenumbers, and of influence over positions."""
+    """Draw rates over wavenumbers, and influence over positions."""
     with style():
         figure = new_figure((12.0, 3.6))
         left, middle, right = figure.subplots(1, 3)
@@ -273,7 +273,7 @@ def draw(lines: list, helices: list, dots: dict) -> None:
         for (label, mask), colour in zip(INTERVALS, (ORDER, ENERGY, COUNT), strict=True):
             s = (np.arange(64) + 0.5) / 64
             positions, row = influence(mask(s[:, None] - s))
-            row[-1] -= 1.0  # a perturbation stays where it is, too
+            row[-1] -= 1.0  # without the perturbation itself
             right.plot(positions, 64.0 * row, color=colour, label=label)
         right.set(xlabel="position of the cause", ylabel="density of $e^{3C} - 1$, last position")
         right.set_ylim(0.0, None)
@@ -283,7 +283,7 @@ def draw(lines: list, helices: list, dots: dict) -> None:
 
 
 def draw_choices(rates: dict) -> None:
-    """Figure of what a choice does to the rate of collapse, and to what the last token keeps."""
+    """Draw rates of collapse, and shares of positions in the last token, by choice."""
     s = (np.arange(TOKENS) + 0.5) / TOKENS
     with style():
         figure = new_figure((12.0, 5.6))

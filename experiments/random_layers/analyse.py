@@ -1,10 +1,10 @@
-"""Random layers: drawn value matrices against the exact laws of two and eight tokens.
+"""Random layers: random value matrices compared with exact laws of two and eight tokens.
 
-Pairs in d dimensions under layers, drawn by the law of their overlap, and under Heun steps for the
-Stratonovich equation: how many stop antipodal, and whether half the step changes that. Antipodal
-clusters of masses 1/3 and 2/3: how long they stay so. Eight orthogonal tokens in many dimensions:
-how far their mean overlap is from the limit. Prints each number beside its expectation, and draws
-random_layers.png with the probability over beta and d.
+The share of pairs that end antipodal, under layers by the law of their overlap, and under Heun
+steps for the Stratonovich equation; layers also with half the step. The lifetime of antipodal
+clusters with masses 1/3 and 2/3. The mean overlap of eight orthogonal tokens in many dimensions,
+minus its limit. Prints numbers beside expected ones, and draws random_layers.png with the
+probability over beta and d.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def unit(x: np.ndarray) -> np.ndarray:
 
 
 def means(x: np.ndarray, beta: float, masses: np.ndarray) -> np.ndarray:
-    """Mean that each token attends to, x (runs, n, d)."""
+    """Attention averages of tokens x (runs, n, d)."""
     weights = masses * np.exp(beta * (x @ x.swapaxes(1, 2) - 1.0))
     return weights / weights.sum(axis=2, keepdims=True) @ x
 
 
 def heun(x: np.ndarray, beta: float, masses: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Tokens after one Heun step with values (runs, d, d)."""
+    """Tokens after one Heun step with value matrices (runs, d, d)."""
 
     def tangent(x: np.ndarray) -> np.ndarray:
         u = means(x, beta, masses) @ noise
@@ -59,10 +59,10 @@ def heun(x: np.ndarray, beta: float, masses: np.ndarray, noise: np.ndarray) -> n
 
 
 def layered_overlap(r: np.ndarray, d: int, beta: float, step: float, rng) -> np.ndarray:
-    """Overlaps of pairs after one layer, exact in law, without its matrix.
+    """Overlaps of pairs after one layer, exact in law, without matrices.
 
-    Entries of V m_1 and V m_2 are independent normal pairs of covariance s_ij / d. Two of them lie
-    in the plane of x_1 and x_2; the products of the others are Wishart's, by Bartlett's factors.
+    Entries of V m_1 and V m_2 are independent normal pairs with covariance s_ij / d. Two of them
+    lie in the plane of x_1 and x_2; products of the others have Wishart's law (Bartlett's factors).
     """
     b = 1.0 / (1.0 + np.exp(beta * (1.0 - r)))
     p = 2.0 * b * (1.0 - b)
@@ -85,7 +85,7 @@ def layered_overlap(r: np.ndarray, d: int, beta: float, step: float, rng) -> np.
 
 
 def layered_share(d: int, beta: float, step: float, runs: int) -> float:
-    """Share of pairs, orthogonal at the start, that reach R = -FAR before FAR under layers."""
+    """Share of initially orthogonal pairs that reach R = -FAR before FAR under layers."""
     rng, r, antipodal = np.random.default_rng([d, int(10 * beta)]), np.zeros(runs), 0
     while len(r):
         r = layered_overlap(r, d, beta, step, rng)
@@ -95,7 +95,7 @@ def layered_share(d: int, beta: float, step: float, runs: int) -> float:
 
 
 def antipodal_share(d: int, beta: float, runs: int) -> float:
-    """Share of pairs, orthogonal at the start, that reach R = -UNTIL before UNTIL, of Heun."""
+    """Share of initially orthogonal pairs that reach R = -UNTIL before UNTIL by Heun steps."""
     rng, half = np.random.default_rng([d, int(10 * beta)]), np.array([0.5, 0.5])
     x, antipodal = np.broadcast_to(np.eye(2, d), (runs, 2, d)), 0
     while len(x):
@@ -122,25 +122,26 @@ def exit_times(beta: float, runs: int) -> np.ndarray:
 
 
 def mean_overlaps(d: int, runs: int, layers: int = 200) -> np.ndarray:
-    """Mean overlap of eight orthogonal tokens at beta = 1 after the time 1, of each run.
+    """Mean overlap of eight orthogonal tokens at beta = 1 and time 1, for each run.
 
-    V m of eight means has the law of C Z / sqrt(d), C C^T their products and Z normal (8, d).
+    For eight averages m, V m has the law of C Z / sqrt(d), where C C^T has the products of the
+    averages and Z (8, d) is normal.
     """
     rng, pairs = np.random.default_rng(d), np.triu_indices(8, 1)
     x = np.broadcast_to(np.eye(8, d), (runs, 8, d))
     for _ in range(layers):
         m = means(x, 1.0, np.ones(8))
-        # Rounding must not make the products indefinite.
+        # The small diagonal keeps the products positive definite despite rounding.
         root = np.linalg.cholesky(m @ m.swapaxes(1, 2) + 1e-14 * np.eye(8))
         x = unit(x + root @ rng.standard_normal((runs, 8, d)) / math.sqrt(layers * d))
     return (x @ x.swapaxes(1, 2))[:, pairs[0], pairs[1]].mean(axis=1)
 
 
 def first_correction(n: int, beta: float, time: float) -> float:
-    """Coefficient of 1 / d in the mean overlap of n orthogonal tokens, by the linear noise.
+    """Coefficient of 1 / d in the mean overlap of n orthogonal tokens, by linearised noise.
 
-    Overlaps q have the drift F + G / d and the covariance D / d. About the limit gamma, with J and
-    F'' the derivatives of F,
+    Overlaps q have the drift F + G / d and the covariance D / d. With the derivatives J and F'' of
+    F at the limit gamma,
 
         e' = J e + G + F''[C] / 2,    C' = J C + C J^T + D.
     """
@@ -189,7 +190,7 @@ def main(short: bool) -> list[Claim]:
     for d, beta in LAYERED:
         exact = antipodal_probability(d, beta, until=FAR)
         for step in (0.05,) if short else (0.05, 0.025):
-            # Three standard errors; the larger step shows in d = 16.
+            # Three standard errors; the larger step has a visible error in d = 16.
             within = 3.0 * math.sqrt(exact * (1.0 - exact) / (10 * runs))
             within += 0.002 if step == 0.05 else 0.0
             here = layered_share(d, beta, step, 10 * runs)
@@ -198,14 +199,14 @@ def main(short: bool) -> list[Claim]:
     for d, beta in PAIRS:
         exact = antipodal_probability(d, beta, interpretation="stratonovich", until=UNTIL)
         here = antipodal_share(d, beta, runs)
-        # Three standard errors, and the step: exits are seen late on both sides.
+        # Three standard errors, and an error of the step, which detects exits late.
         within = 3.0 * math.sqrt(exact * (1.0 - exact) / runs) + 0.002
         claims.append(
             Claim(f"d = {d}, beta = {beta:g}, Heun: share antipodal", exact, here, within)
         )
     for beta in LIFETIMES:
         times = exit_times(beta, runs // 10)
-        # Layers pass R = 0 by 0.5826 of their step in the mean (Chernoff, Siegmund).
+        # The mean overshoot of layers beyond R = 0 is 0.5826 steps (Chernoff, Siegmund).
         _, (variance,) = overlap_coefficients(3, beta, np.zeros(1), 1.0 / 3.0)
         exact = cluster_lifetime(3, beta, 1.0 / 3.0, overlap=0.5826 * math.sqrt(variance * STEP))
         stays[beta] = times.mean()
@@ -220,7 +221,7 @@ def main(short: bool) -> list[Claim]:
         within = 3.0 * error + 2.0 / d
         name = f"d = {d}: d x (mean overlap - limit) of eight tokens"
         claims.append(Claim(name, correction, d * (overlaps.mean() - limit), within))
-    # Two tokens have an exact mean at every d; the next term is extrapolated away.
+    # Two tokens have an exact mean at every d; extrapolation removes the next term.
     (limit,) = simplex_overlap(2, 1.0, np.array([1.0]))
     low, high = (d * (mean_overlap(d, 1.0, 1.0) - limit) for d in (100, 200))
     name = "d x (mean overlap - limit) of two tokens as d -> infinity"
@@ -230,7 +231,7 @@ def main(short: bool) -> list[Claim]:
 
 
 def draw(stays: dict, short: bool) -> None:
-    """Probability to end antipodal over beta and d, and lifetimes of unequal clusters."""
+    """Draw the probability to end antipodal over beta and d, and lifetimes of clusters."""
     dimensions, betas = range(2, 17), np.linspace(0.0, 3.0, 11 if short else 41)
     table = [[antipodal_probability(d, float(b)) for b in betas] for d in dimensions]
     with style():

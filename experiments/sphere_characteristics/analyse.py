@@ -1,10 +1,9 @@
 """Accuracy of characteristics on the sphere while clusters form, and after.
 
-The same start at three tolerances: each refinement must shrink the differences of the moments to
-degree 8, and an independent density of high degree must agree. A run states the error of its
-cells: held against the density it must not be too small, for cells that are coarse beside the
-steps. Then the density hands over where it is still resolved, and characteristics take it on: they
-begin there with a flow that has not stretched anything yet.
+With three tolerances, each refinement must reduce the differences of moments to degree 8, and an
+independent density of high degree must agree. A run states the error of its cells, which must not
+be too small for cells that are coarse compared with the steps. Then a resolved density hands over
+to characteristics, whose flow starts without stretching.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ DEGREE = 8
 # (end, hand-over, last end) in scaled time, tolerances from the start, tolerances after it.
 WHOLE = (6.0, 6.0, 8.0), (1e-6, 1e-7, 1e-8), (1e-5, 1e-6, 1e-7)
 SHORT = (5.0, 4.5, 6.0), (1e-6, 1e-7, 1e-8), (1e-4, 1e-5, 1e-6)
-# Error of coarse cells whose steps are fine: all of the error is that of the cells.
+# Coarse cells with fine steps, so that cells dominate the error.
 CELLS, STEPS = (1e-2, 1e-3, 1e-4), 1e-9
 LATE = 1e-4, 1e-5
 ALLOWED = 1e-6
@@ -88,7 +87,7 @@ def carried(
     representation: str,
     steps: float | None = None,
 ) -> tuple[mf.Run, float]:
-    """Run, and the seconds that it took; steps may have a tolerance of their own."""
+    """Run, and its time in seconds; `steps` is a tolerance for the steps alone."""
     began = time.perf_counter()
     carrier = represent(problem, Options(name=representation, tolerance=tolerance))
     stream = trajectory(problem, carrier, times, tolerance=steps or tolerance)
@@ -98,7 +97,7 @@ def carried(
 def refined(
     problem: Problem, times: list[float], tolerances: tuple[float, ...], steps: float | None = None
 ) -> list[mf.Run]:
-    """Runs as characteristics, one for each tolerance."""
+    """Runs of characteristics, one for each tolerance."""
     runs = []
     for tolerance in tolerances:
         run, seconds = carried(problem, times, tolerance, "characteristics", steps)
@@ -117,7 +116,7 @@ def moments(run: mf.Run) -> np.ndarray:
 
 
 def differences(runs: list[mf.Run]) -> list[float]:
-    """Largest difference of each run's last moments to those of the next finer one."""
+    """Largest differences of last moments between each run and the next finer one."""
     last = [moments(run)[-1] for run in runs]
     return [float(np.abs(a - b).max()) for a, b in zip(last, last[1:], strict=False)]
 
@@ -125,7 +124,7 @@ def differences(runs: list[mf.Run]) -> list[float]:
 def table(
     runs: list[mf.Run], tolerances: tuple[float, ...], reference: np.ndarray | None
 ) -> list[float]:
-    """Print nodes, stated error, difference to the finest run and to the reference if given."""
+    """Print nodes, stated errors, differences to the finest run; return those to `reference`."""
     print("tolerance     nodes  stated error  to the finest  to the reference")
     finest, errors = moments(runs[-1])[-1], []
     for run, tolerance in zip(runs, tolerances, strict=True):

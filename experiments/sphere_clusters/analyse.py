@@ -1,9 +1,8 @@
 """From a nearly uniform density on the sphere to clusters: rates, energy, mass.
 
-While the perturbation is small every degree grows at its own rate lambda_l; later the energy
-only rises, the mass stays 1, and pyshtools, which knows nothing of this package, sees the same
-density in the stored coefficients. Prints each number beside its expectation and draws run.png,
-map.png and globe.png.
+While the perturbation is small, every degree grows at its own rate lambda_l. The energy never
+falls, and the mass stays 1. From the stored coefficients pyshtools must compute the same density.
+Prints numbers beside expected ones, and draws run.png, map.png and globe.png.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import meanfield as mf
 
 SECONDS = 60, 10
 FOLDER = Path(__file__).parent
-EARLY = 4.0  # scaled time up to which the largest degree grows by less than a fifth
+EARLY = 4.0  # scaled time; until then the largest degree grows by less than a fifth
 PLACES = ((90.0, 0.0), (35.3, 45.0), (-12.0, 200.0), (-90.0, 0.0))  # latitude, longitude
 
 
@@ -50,7 +49,7 @@ def main(short: bool) -> list[Claim]:
 
 
 def difference_to_pyshtools(run: mf.Run) -> float:
-    """Largest difference to pyshtools' expansion at a few places, over the largest value."""
+    """Largest difference from pyshtools' expansion at a few places, over the largest value."""
     import pyshtools
 
     last = run.measures[-1]

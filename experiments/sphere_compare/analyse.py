@@ -1,9 +1,9 @@
 """Distance of N tokens from the density on the sphere: exponents in N, and growth.
 
-Moments of independent tokens are about n^{-1/2} away from those of their law: so is the negative
-Sobolev distance, at every time before the onset. W_1 feels all degrees, and on the sphere falls
-like sqrt(ln n / n): a fit over 100 to 4,000 tokens gives about -0.44. From the uniform law linear
-theory gives the growth of the Sobolev distance in closed form,
+Moments of independent tokens have errors of order n^{-1/2}, and so has the negative Sobolev
+distance, at every time before the onset. W_1 includes all degrees, and on the sphere falls like
+sqrt(ln n / n): a fit over 100 to 4,000 tokens gives about -0.44. From the uniform law linear theory
+has the growth of the Sobolev distance in closed form,
 
     E H^2(t) = (1 / n) sum_{l = 1}^{12} (2 l + 1) e^{2 lambda_l t} / (l (l + 1)).
 
@@ -26,7 +26,7 @@ SECONDS = 240, 45
 FOLDER = Path(__file__).parent
 RUN_FILE = FOLDER / "run.toml"
 SHORT = ["compare.tokens=[100, 1000, 10000]", "compare.runs=16"]
-# Exact W_1 is wanted at one time before the onset of the smallest systems, t = 64.8.
+# W_1 at one time before the onset of the smallest systems, t = 64.8.
 W1 = ["compare.metric=W1", "compare.tokens=[100, 400, 1600, 4000]", "compare.runs=10"]
 W1_SHORT = ["compare.metric=W1", "compare.tokens=[50, 100, 200, 400]", "compare.runs=8"]
 W1_TIME = ["time.end=30", "time.save=2"]
@@ -37,7 +37,7 @@ DEGREES = 12
 def main(short: bool) -> list[Claim]:
     """Run, check, draw."""
     w1 = (W1_SHORT if short else W1) + W1_TIME
-    # Large systems alone, for linear theory.
+    # Only large systems, for linear theory.
     uniform = [*UNIFORM, f"compare.tokens=[{2_000 if short else 20_000}]"]
     compare("run-compare.h5", SHORT if short else [], "--plot", FOLDER / "compare.png")
     compare("w1-compare.h5", w1, "--plot", FOLDER / "w1.png")
@@ -68,13 +68,13 @@ def main(short: bool) -> list[Claim]:
 
 
 def compare(output: str, changes: list[str], *options: object) -> None:
-    """Run the command with some keys of the run file changed."""
+    """Run `meanfield compare` with some keys of the run file changed."""
     written = ["-o", FOLDER / output, "--overwrite", "--quiet"]
     run_command("compare", RUN_FILE, *written, *options, changes=changes)
 
 
 def uniform_growth() -> tuple[np.ndarray, np.ndarray]:
-    """Root mean square distance over that at time 0: measured, and by linear theory."""
+    """Root mean square distance relative to time 0: measured, and by linear theory."""
     study = read_result(FOLDER / "uniform-compare.h5", "comparison")
     squares = (study.distances[0] ** 2).mean(axis=0)
     l = np.arange(1, DEGREES + 1)

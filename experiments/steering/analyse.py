@@ -1,10 +1,9 @@
-"""A schedule beta(t) steers a density to a wished end, by gradients through the flow.
+"""A schedule beta(t) steers a density to a target, by gradients through the flow.
 
-Softmax on the circle, beta = 9, from one random density: alone it makes four clusters. Five stages
-of beta to t = 5 are chosen by L-BFGS-B with `mf.gradient`, so that the run has a wished second
-moment at t = 5, or goes on, at beta = 9 again, to three clusters, or to two. Runs of `mf.simulate`
-must end so, and tokens drawn from the same density follow where they are many. Draws steering.png
-(short.png).
+Softmax on the circle, beta = 9, from one random density makes four clusters. L-BFGS-B with
+`mf.gradient` chooses five stages of beta to t = 5, so that the run has a given second moment at
+t = 5, or goes on at beta = 9 to three clusters, or to two. Runs of `mf.simulate` must reach these
+targets, and so must most runs of many tokens. Draws steering.png (short.png).
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ Observable = Callable[[np.ndarray], float]
 
 
 def initial() -> mf.Law:
-    """Six random modes of size 0.03."""
+    """Density with six random modes of size 0.03."""
     rng = np.random.default_rng(0)
     modes = 0.03 * (rng.standard_normal(6) + 1j * rng.standard_normal(6)) / np.sqrt(2.0)
     return mf.from_density([1.0, *modes])
 
 
 def problem(betas: np.ndarray) -> mf.Problem:
-    """Stages of beta up to the end, then the usual one."""
+    """Problem with stages of beta up to `END`, and `BETA` afterwards."""
     ends = END * np.arange(1, len(betas) + 1) / len(betas)
     stages = [
         mf.Stage(end=end, kernel=mf.exponential(float(beta)))
@@ -53,7 +52,7 @@ def problem(betas: np.ndarray) -> mf.Problem:
 
 
 def share_of(degree: int) -> Observable:
-    """Logarithm of the power of other degrees over that of one; its double may be what it likes."""
+    """Logarithm of the power of other degrees over that of `degree`; its double is left out."""
 
     def observable(moments: np.ndarray) -> float:
         power = np.abs(moments) ** 2
@@ -64,13 +63,13 @@ def share_of(degree: int) -> Observable:
 
 
 def miss(moments: np.ndarray) -> float:
-    """Squared distance of |c_2| from the wished one."""
+    """Squared distance of |c_2| from the target."""
     return float((abs(moments[2]) - SECOND_MOMENT) ** 2)
 
 
 @dataclass(frozen=True)
 class Found:
-    """Schedule that an optimiser found."""
+    """Optimal schedule."""
 
     betas: np.ndarray
     value: float
@@ -79,7 +78,7 @@ class Found:
 
 
 def steered(observable: Observable, *, relative: float) -> Found:
-    """Betas at which an observable of the density at the end is least."""
+    """Betas that minimise an observable of the density at `END`."""
     count, began = 0, time.perf_counter()
 
     def both(betas: np.ndarray) -> tuple[float, np.ndarray]:
@@ -100,7 +99,7 @@ def steered(observable: Observable, *, relative: float) -> Found:
 
 
 def counts(betas: np.ndarray, tokens: int, seeds: int) -> list[int]:
-    """Clusters that tokens drawn from the initial density end in."""
+    """Final numbers of clusters of tokens drawn from the initial density, by seed."""
     found = []
     for seed in range(seeds):
         run = mf.simulate(
@@ -112,7 +111,7 @@ def counts(betas: np.ndarray, tokens: int, seeds: int) -> list[int]:
 
 
 def image(run: mf.Run, angles: np.ndarray) -> np.ndarray:
-    """Density over time, angles along rows; of points shares of bins."""
+    """Density (times, angles); for points a histogram."""
     width, rows = angles[1] - angles[0], []
     for measure in run.measures:
         if isinstance(measure, mf.Density):
@@ -124,7 +123,7 @@ def image(run: mf.Run, angles: np.ndarray) -> np.ndarray:
 
 
 def draw(runs: dict[str, mf.Run], schedules: dict[str, np.ndarray], path: Path) -> None:
-    """Three densities over time, and beta over time below."""
+    """Draw three densities over time, and beta over time below."""
     angles = np.linspace(0.0, 2 * np.pi, 150, endpoint=False)
     with style():
         figure = new_figure((8.4, 4.6))

@@ -1,9 +1,9 @@
-"""Cosines of random tokens in high dimension beside those of tokens at equal angles.
+"""Cosines of random tokens in high dimension, compared with tokens at equal angles.
 
-As d grows all pairs of n random tokens have the same cosine at all times, gamma_beta(t) of
-orthogonal tokens (arXiv:2312.10794, Theorems 6.8 and 6.9). At finite d they start with cosines of
-size d^{-1/2}, and are early. Prints how early, the share of pairs that have met, and draws
-cosines.png, the cosines of all pairs over depth.
+As d grows, cosines of all pairs of n random tokens tend to gamma_beta(t) of orthogonal tokens
+(arXiv:2312.10794, Theorems 6.8 and 6.9). At finite d they start with cosines of size d^{-1/2}, and
+cluster earlier. Prints the lead in time and the share of merged pairs, and draws cosines.png, the
+cosines of all pairs over depth.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def cosines_of(d: int, replicas: int) -> tuple[FloatArray, FloatArray, FloatArra
 
 
 def crossing(times: FloatArray, cosines: FloatArray) -> float:
-    """When a mean cosine passes one half."""
+    """Time at which a mean cosine passes 1/2."""
     return float(np.interp(0.5, np.maximum.accumulate(cosines), times))
 
 
@@ -100,7 +100,7 @@ def exact_curve(problem: mf.Problem) -> float:
 def draw(
     times: FloatArray, histograms: dict[int, FloatArray], curve: FloatArray, replicas: int
 ) -> None:
-    """Histograms of cosines over depth, the curve on them."""
+    """Draw histograms of cosines over depth, and the curve."""
     with style():
         figure = new_figure((12.0, 3.9))
         panels = figure.subplots(1, len(histograms), sharey=True)

