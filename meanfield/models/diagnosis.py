@@ -87,8 +87,8 @@ class Diagnosis(StudyResult):
         most 128 tokens, see `monitor`), median length, length of the first token over the median,
         and number of clusters at beta = 1 (radius 0.25). `step_share` is R^2 of the step of
         directions by attention alone. `predicted` is 1 if sum_h V_h has a positive trace and tokens
-        before the layer lie in one hemisphere, else NaN. By Lemma 6.4 of arXiv:2312.10794 a flow
-        with V = c 1, c > 0, and no mask then ends in one cluster.
+        before the layer lie in the hemisphere about their mean, else NaN. By Lemma 6.4 of
+        arXiv:2312.10794 a flow with V = c 1, c > 0, and no mask then ends in one cluster.
     sink_share, ... : ndarray, shape (2, layers, heads)
         Means of p_i0 and e^{S_i} over rows. For B and V: largest |eigenvalue|,
         |sym B|_F^2 / |B|_F^2, and tr B / |B|_F.

@@ -168,7 +168,7 @@ def entropic_beta(
 
 
 def value_spectrum(layer: MultiHead) -> ComplexArray:
-    """Eigenvalues of sum_h V_h = W_O W_V, (d,), the increment of equal tokens; largest first."""
+    """Eigenvalues of sum_h V_h = W_O W_V, (d,), which multiply equal tokens; largest first."""
     values = [layer.matrices(h)[2][:, :-1] for h in range(layer.heads)]
     eigenvalues = np.linalg.eigvals(layer.output.weight @ np.concatenate(values))
     return np.asarray(eigenvalues[np.argsort(-np.abs(eigenvalues))], np.complex128)
@@ -204,7 +204,7 @@ class Ladder:
     - step_distance (5, layers): the same after one layer from the model's own state, for `STEPS`.
       "normalisation" is LN_2(LN_1(x)); "no RoPE" differs from "attention" in decoders.
     - beta, strength, share (layers,): beta, c, and R^2 (not centred) of the one head's outputs for
-      the model's attention; NaN where attention adds nothing.
+      the model's attention; R^2 is NaN where attention adds nothing.
     """
 
     cosine: FloatArray

@@ -54,9 +54,9 @@ class AngularPath:
     normalized: bool  # SA
     gap: float  # 1 - gamma_0
     share: float  # (1 + (n - 1) gamma_0) / n, so that 1 - gamma = gap / (1 + share (e^delta - 1))
-    log_unit: float  # largest exponent of the integrand (SA), that at the start (USA)
+    log_unit: float  # largest exponent of the integrand (SA), exponent at the start (USA)
     edges: FloatArray  # (panels + 1,): distances; the last is where the speed has become constant
-    times: FloatArray  # (panels + 1,): at the edges
+    times: FloatArray  # (panels + 1,): time at each edge
 
     def rise(self, distance: FloatArray) -> FloatArray:
         """Cosine gained, gamma - gamma_0."""

@@ -48,10 +48,10 @@ _CONVERGED = 1e-10
 # Rounding of a sum with one term a cluster.
 _ROUNDING = 1e-14
 _HALVINGS = 8
-# Panels per width beta^{-1/2} of e^{beta cos phi}: no pole of the integrand is within a panel.
+# Panels per width beta^{-1/2} of e^{beta cos phi}: poles are farther from all nodes than a panel.
 _PER_WIDTH = 4
 _MOST_ORDERS = 4
-# Least logarithm: the series neglects terms of size 1 (upper end of the integral; under SA others).
+# Least ln(time): the series neglects times of size 1, at the other end and, under SA, elsewhere.
 _LEAST_LOG = 4.0
 
 

@@ -316,7 +316,7 @@ def _attention(x: FloatArray, score: FloatArray, masses: FloatArray) -> tuple[In
 
 
 def hull_vertices(points: FloatArray, tolerance: float = 0.0) -> IntArray:
-    """Tokens at the vertices of the convex hull of points (n, m), in order; one of near vertices.
+    """Tokens at the vertices of the convex hull of points (n, m); the first of near vertices.
 
     Qhull up to dimension 6; for larger dimensions and flat hulls, one linear programme a token.
 

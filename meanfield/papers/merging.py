@@ -230,8 +230,8 @@ class DiagramOptions:
     heads: tuple[Head, ...] | RandomHead | RandomValues = _PLAIN
     threshold: float = 0.999  # in (-1, 1)
     motion: str = "flow"  # "flow" or "layers"
-    step: float = 0.1  # of layers
-    tolerance: float = DIAGRAM_TOLERANCE  # of the steps of the flow
+    step: float = 0.1  # for layers
+    tolerance: float = DIAGRAM_TOLERANCE  # for the flow
     seed: int = 0  # not negative
 
     def __post_init__(self) -> None:

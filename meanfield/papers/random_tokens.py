@@ -51,7 +51,7 @@ def hemisphere_probability(manifold: Geometry, tokens: int) -> float:
     Raises
     ------
     ValueError
-        If tokens < 1.
+        If tokens < 1, or the manifold is not a sphere.
 
     References
     ----------

@@ -120,8 +120,8 @@ class Truncation:
 
         C = p + q / z with p, q = `rates`; z (`partition`) is a lower bound of Z at tokens up to the
         time, and eps is `softmax_error` with z. Without normalisation z = 1, eps = V_L, and
-        C = |strength| (M + 1), M = max -h' of h = e^{beta cos phi - |beta|} sin phi. ValueError for
-        heads, diffusion, and where more than attention moves tokens.
+        C = |strength| (M + 1) with h = e^{beta cos phi - |beta|} sin phi, M = max -h' for positive
+        and max h' for negative strength. ValueError for heads, diffusion and other terms.
         """
         if self.rates is None:
             raise ValueError(
