@@ -36,7 +36,7 @@ extensions = [
 ]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
-# The gallery writes pages of its own.
+# The gallery makes pages of these.
 exclude_patterns = ["_build", "examples"]
 
 html_theme = "furo"
@@ -57,10 +57,10 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 
-# Runs tell hand-overs and merges as they come, and Sphinx would print them.
+# Sphinx would print the hand-overs and merges that runs report.
 logging.getLogger("meanfield").setLevel(logging.WARNING)
 
-# From the first question to the last file, as pages and cards follow each other.
+# Order of pages and cards.
 EXAMPLES = [
     "tutorial",
     "predict_clusters",
@@ -82,7 +82,7 @@ EXAMPLES = [
 
 
 def place(name: str) -> int:
-    """Place of an example; one that is not in the list is an error."""
+    """Place of an example; an example that is not in the list is an error."""
     return EXAMPLES.index(name.removeprefix("plot_").removesuffix(".py"))
 
 
@@ -90,7 +90,7 @@ SHOWN: WeakSet[Figure] = WeakSet()
 
 
 def figure_of(block: Any, names: dict[str, Any], settings: dict[str, Any]) -> str:
-    """Figure that is the value of a block, as of `run.plot()`; pyplot does not know it."""
+    """Figure that is the value of a block, such as `run.plot()`, without pyplot."""
     last = names["example_globals"].get("___")  # of this block, or of one before
     if not isinstance(last, Figure) or last in SHOWN:
         return ""
@@ -125,7 +125,7 @@ def setup(app: Any) -> None:
 
 
 def write_tables(app: Any, page: str, source: list[str]) -> None:
-    """Put tables in the place of comments `keys: SECTION` and `options: COMMAND`."""
+    """Replace comments `keys: SECTION` and `options: COMMAND` by tables."""
     for word, table in (("keys", key_table), ("options", option_table)):
         comment = re.compile(rf"<!-- {word}: (\S+) -->")
         source[0] = comment.sub(lambda found, table=table: table(found[1]), source[0])
@@ -168,7 +168,7 @@ def displayed_formula(writer: Any, node: nodes.math_block) -> None:
 
 
 def mathml(formula: str, display: str) -> str:
-    """LaTeX as MathML; a command that is not known would stand in the page as it is."""
+    """LaTeX as MathML; an unknown command is an error, for the page would show it as it is."""
     # With braces it is a letter of its own, without them an attribute that browsers ignore.
     formula = re.sub(r"\\(mathbb|mathcal) ?(\w)\b", r"\\\1{\2}", formula)
     formula = re.sub(r"\\arg\b", r"\\operatorname{arg}", formula)
@@ -183,8 +183,8 @@ def plain_formulas(
 ) -> None:
     """Make literal blocks of indented formulas, and keep |beta| from being a substitution.
 
-    Docstrings are written to be read in the source and in `help()`: a formula is an indented
-    block after a blank line. reStructuredText would take that for a quotation.
+    A formula in a docstring is an indented block after a blank line. reStructuredText would take
+    that for a quotation.
     """
     if what in ("property", "attribute", "data") and lines:
         # Napoleon would take what stands before a colon for the type.

@@ -1,6 +1,6 @@
 """Make docs/tutorial.ipynb of docs/examples/plot_tutorial.py: its text and code, executed.
 
-Cells are those that the gallery shows, and run in a kernel of this Python; an error ends it.
+Cells are those of the gallery. They run in a kernel of this Python; an error ends it.
 """
 
 from __future__ import annotations
