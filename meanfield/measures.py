@@ -73,8 +73,8 @@ class Measure:
     ----------
     manifold : Manifold
         Circle, sphere or R^d.
-    points : ndarray, shape (n,) on the circle, (n, d) elsewhere
-        Angles in radians, unit vectors, or vectors of R^d.
+    points : ndarray, shape (n,) on the circle and on `Axial(d)`, (n, d) elsewhere
+        Angles, or polar angles, in radians; unit vectors, or vectors of R^d.
     weights : ndarray, shape (n,), or None
         Non-negative, with sum 1 within 1e-9, then normalised; None means 1/n each.
     cell_order : int
@@ -124,7 +124,7 @@ class Measure:
     def __call__(self, points: ArrayLike, *, width: float | None = None) -> FloatArray:
         """Density relative to uniform: of characteristics, or smoothed over an angle.
 
-        points: angles in radians (...), or vectors (..., d). width: see `smoothed`; plain points
+        points: angles in radians (...), or vectors (..., 3). width: see `smoothed`; plain points
         need it, because a sum of Dirac measures has no density.
 
         Returns values (...); NaN on the sphere where no cell resolves a place.
@@ -221,7 +221,7 @@ class Density:
 
     @checked
     def __call__(self, points: ArrayLike, *, width: float | None = None) -> FloatArray:
-        """Values at points (...) or (..., d); smoothed if a width is given.
+        """Values at points (...) or (..., 3); smoothed if a width is given.
 
         Examples
         --------
@@ -246,7 +246,7 @@ class Density:
 
     @checked
     def at(self, points: FloatArray) -> FloatArray:
-        """Values at points (n,) or (n, d).
+        """Values at points (n,) or (n, 3).
 
         A known mixture has relative accuracy. A series has an absolute error, the rounding of the
         largest value.

@@ -60,7 +60,8 @@ class Run(ResultBase):
         Scaled time; `time` is in the user's unit.
     moments : ndarray, shape (n_saves, K + 1) on the circle
         int conj(Y_l) dmu, complex. On the sphere real, shape (n_saves, 2, L + 1, L + 1), in
-        pyshtools' layout (4-pi normalised, no Condon-Shortley phase).
+        pyshtools' layout (4-pi normalised, no Condon-Shortley phase). On `Axial(d)` int P_l dmu,
+        real, shape (n_saves, L + 1). For tokens in other dimensions mass and mean vector.
     observables : dict of str to ndarray, first axis n_saves
         "energy", "order_parameter", "peaks", "entropy", "free_energy", "resolution", shape
         (n_saves,); "clusters/count" (see `cluster_counts`), "clusters/mass" and "clusters/centre",
@@ -257,8 +258,8 @@ class Run(ResultBase):
 
         Parameters
         ----------
-        points : array_like, shape (...) on the circle, (..., d) on spheres
-            Angles in radians, or vectors.
+        points : array_like, shape (...) on the circle and on `Axial(d)`, (..., 3) on the sphere
+            Angles, or polar angles, in radians; vectors.
         time : float, optional
             A saved time in the run's `unit`; the last one by default.
         width : float, optional

@@ -523,8 +523,8 @@ class from_points(PlainLaw):
     Parameters
     ----------
     points : array, shape (n,) or (n, d)
-        Angles in radians or vectors for the circle, vectors elsewhere. On spheres their lengths do
-        not matter.
+        Angles in radians or vectors for the circle, polar angles or vectors for `Axial(d)`, vectors
+        elsewhere. On spheres their lengths do not matter.
     weights : array, shape (n,), optional
         With sum 1.
     name : str

@@ -46,8 +46,8 @@ class Clusters:
     """Clusters of a measure, largest mass first.
 
     - mass (count,): mass of each; together at most 1.
-    - centre (count,) on the circle, (count, d) elsewhere: mean angle of each, in (-pi, pi], or
-      unit vector; NaN where the mean vector is rounding.
+    - centre (count,) on the circle and with an axis, (count, d) elsewhere: mean angle in (-pi, pi],
+      unit vector, or in R^d mean point; NaN on spheres where the mean vector is rounding.
     """
 
     mass: FloatArray
