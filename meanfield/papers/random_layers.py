@@ -137,7 +137,8 @@ def cluster_lifetime(
 
         T ~ e^{2 beta} d B((d - 1) / 2, 1 / 2) (pi / 2 + arcsin R) / (4 sqrt(2) |sinh q|).
 
-    |beta| is at most 100. Relative error 1e-8. docs/random-layers.md, eq. 67.
+    |beta| is at most 100. Relative error 1e-8 for 0 <= beta <= 70 and |P - 1/2| >= 1e-7. Larger
+    beta may underflow, and beta < 0 loses e^{-2 beta} in digits. docs/random-layers.md, eq. 67.
 
     >>> [round(cluster_lifetime(3, beta, mass=1 / 3), 4) for beta in (1.0, 2.0, 3.0)]
     [12.8656, 103.7731, 859.3319]
