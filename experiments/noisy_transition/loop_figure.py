@@ -109,7 +109,7 @@ def energy_panel(axes: Axes, loop: Loop) -> None:
     for way, colour, marker in ((loop.down, DOWN, "v"), (loop.up, UP, "^")):
         at = [(loop.ratio(p), p.free_energy / unit) for p in way]
         axes.plot(*zip(*at, strict=True), marker, color=colour, markersize=4.5, zorder=4)
-    # The axis ends at the jump down, below which no other state is stable.
+    # The vertical range ends at the jump down; below D_# order has no competitor.
     shown = [sets_in(loop.down)] if loop.jumps else loop.down
     least = min(p.free_energy for p in shown) / unit
     axes.set_ylim(1.08 * least, -0.3 * least)

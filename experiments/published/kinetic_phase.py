@@ -29,7 +29,7 @@ MERGES = {
     "the fifth token and the nearer one of a pair, t": (3, 5.194468),
     "and the farther one, t": (4, 5.266655),
 }
-# Whether the average is projected, and dt.
+# Schemes: (whether the average is projected, dt).
 SCHEMES = ((False, 0.1), (False, 0.01), (True, 0.1), (True, 0.01))
 # The run is saved this close to merges; gaps are linear in between, to 1e-7 in time.
 NEAR = 5e-4

@@ -179,7 +179,7 @@ def draw(figure: Figure, reproduction: Reproduction) -> None:
     figure.set_size_inches(8.4, 3.0)
     for number, (axes, name) in enumerate(zip(figure.subplots(1, 3), DRAWN, strict=True)):
         paths = reproduction.data[f"path_{number}"]
-        # Of three coordinates, the first two are the plane on which V is 1.
+        # In three dimensions the first two coordinates are the plane on which V is 1.
         plane = paths[:, :, :2]
         axes.plot(plane[:, :, 0], plane[:, :, 1], color=MUTED, linewidth=0.5)
         if number != 1:

@@ -6,8 +6,8 @@ Cubic splines interpolate the moments in time. Paths end at the hand-over to ato
 
 On the circle tokens start at quantiles. On the sphere z_i is the quantile (i + 1/2) / n of the
 marginal in z. The longitude is the quantile frac(i / golden ratio) given z: a Fibonacci lattice
-under the uniform law. Of characteristics, nodes at the same quantiles of mass, in stored order, are
-taken. All pictures of a run share one solution.
+under the uniform law. Characteristics have nodes at the same quantiles of mass, in stored order.
+All pictures of a run share one solution.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tokens on spheres of any dimension and in R^d: cosines of pairs, attention, principal axes.
 
-Average linkage at the last time orders the tokens, so that clusters are blocks of a matrix. Of too
-many tokens some are drawn, evenly chosen.
+Average linkage at the last time orders the tokens, so that clusters are blocks of a matrix. If
+there are too many tokens, some are drawn, evenly chosen.
 """
 
 from __future__ import annotations

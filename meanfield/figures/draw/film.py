@@ -1,6 +1,7 @@
 """Films: one frame for each saved time, with energy and order parameter.
 
-Pillow writes .gif and ffmpeg .mp4. Files appear at once, and the same run gives the same bytes.
+Pillow writes .gif and ffmpeg .mp4. Files are complete or absent, and a run always gives the same
+bytes.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ class Film:
 
 
 def draw_film(film: CircleFilm | SphereFilm | VectorsFilm) -> Film:
-    """Film of the data of a film."""
+    """Film of frames on the circle, on the sphere, or of vectors."""
     if isinstance(film, VectorsFilm):
         return _vectors_film(film)
     return _circle_film(film) if isinstance(film, CircleFilm) else _sphere_film(film)

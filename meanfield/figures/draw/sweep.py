@@ -77,7 +77,7 @@ class SweepPicture:
     is_map: bool
     panels: tuple[str, ...]  # titles of panels
     values: FloatArray  # (n_panels, n_y, n_x): NaN for missing values
-    early: npt.NDArray[np.bool_]  # runs that ended early; values are from their last saved time
+    early: npt.NDArray[np.bool_]  # did not complete; values are from the last saved time
     whole: bool  # whether all values are whole numbers
 
 
@@ -110,7 +110,7 @@ def sweep_picture(
     x, by_x = _axis(sweep, order[0])
     y, by_y = _axis(sweep, order[1]) if rows > 1 else (None, np.arange(1))
     arranged = [each[:, by_y][:, :, by_x] for each in arranged]
-    # Parameters with a single value have no axis and are written in the title.
+    # Parameters with a single value have no axis; the subtitle has them.
     fixed = [f"{sweep.names[i]} = {p.labels[0]}" for i, p in enumerate(sweep.parameters)
              if len(p.values) == 1 and i != order[0]]  # fmt: skip
     finite = arranged[0][np.isfinite(arranged[0])]
