@@ -88,7 +88,11 @@ class Engines(Protocol):
         """Sum over heads of their quotients, tangential, at scattered points."""
 
     def far_velocity(
-        self, heads: Sequence[HeadMatrices], masses: Sequence[FloatArray], points: FloatArray
+        self,
+        heads: Sequence[HeadMatrices],
+        masses: Sequence[FloatArray],
+        points: FloatArray,
+        log_sink: float,
     ) -> FloatArray | None:
         """Velocity of many weighted points for any Z, masses one array a head; or None."""
 

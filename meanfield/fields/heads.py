@@ -257,10 +257,8 @@ class HeadsInteraction:
 
     def far_velocity(self, points: FloatArray, weights: FloatArray | None) -> FloatArray | None:
         """Velocity of many weighted points in their own field, for any Z; None if too costly."""
-        if self.sink:
-            return self.pair_velocity(points, weights)
         masses = self.masses(points, weights)
-        return engines.row(self.manifold).far_velocity(self.heads, masses, points)
+        return engines.row(self.manifold).far_velocity(self.heads, masses, points, self.log_sink)
 
     def pair_velocity_and_divergence(
         self, points: FloatArray, weights: FloatArray | None, targets: FloatArray | None = None

@@ -8,6 +8,7 @@ a cell to its tokens, in units of their own. The cost is n, and the square of so
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -26,9 +27,14 @@ _NODES = 14
 
 
 def far_velocity(
-    heads: Sequence[HeadMatrices], masses: Sequence[FloatArray], angles: FloatArray
+    heads: Sequence[HeadMatrices],
+    masses: Sequence[FloatArray],
+    angles: FloatArray,
+    log_sink: float = -math.inf,
 ) -> FloatArray:
     """Velocity sum_h <e_theta, V_h <y>_h> of tokens in their own field, masses one array a head.
+
+    A sink adds e^{log_sink} to each G.
 
     Tokens around 0 attend to the opposite point, where there is almost no mass:
 
@@ -43,11 +49,13 @@ def far_velocity(
     total = np.zeros(len(angles))
     for head, own in zip(heads, masses, strict=True):
         count = max(_FEWEST_CELLS, int(np.ceil(_CELLS_PER_SHARPNESS * head.sharpness)))
-        total += _of_head(head, own, angles, count)
+        total += _of_head(head, own, angles, count, log_sink)
     return total
 
 
-def _of_head(head: HeadMatrices, masses: FloatArray, angles: FloatArray, count: int) -> FloatArray:
+def _of_head(
+    head: HeadMatrices, masses: FloatArray, angles: FloatArray, count: int, log_sink: float
+) -> FloatArray:
     width = 2.0 * np.pi / count
     turns = np.floor(angles / width)
     cells = np.asarray(turns, dtype=np.int64) % count
@@ -57,7 +65,8 @@ def _of_head(head: HeadMatrices, masses: FloatArray, angles: FloatArray, count: 
     occupied = np.flatnonzero(np.bincount(cells, minlength=count))
     middles = width * (occupied[:, None] + 0.5 * (1.0 + nodes))
     y = Circle().vectors(middles.ravel())
-    moments_of_head = tilted(y @ head.score, y, (moments[occupied] @ to_nodes).ravel())
+    weights = (moments[occupied] @ to_nodes).ravel()
+    moments_of_head = tilted(y @ head.score, y, weights, log_sink=log_sink)
     # Both sums in the unit of the cell's first node.
     logs = moments_of_head.log_partition.reshape(len(occupied), -1)
     below = np.exp(logs - logs[:, :1])

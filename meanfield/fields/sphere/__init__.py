@@ -62,7 +62,10 @@ def _balanced_transport(interaction: HeadsInteraction, max_degree: int) -> Trans
 
 
 def far_velocity(
-    heads: Sequence[HeadMatrices], masses: Sequence[FloatArray], points: FloatArray
+    heads: Sequence[HeadMatrices],
+    masses: Sequence[FloatArray],
+    points: FloatArray,
+    log_sink: float,
 ) -> None:
     """None: cells would be too many."""
     return None
