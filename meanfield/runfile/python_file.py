@@ -9,7 +9,6 @@ kind, or an error in one line. Arrays are never unpickled.
 from __future__ import annotations
 
 import builtins
-import importlib.util
 import io
 import math
 import sys
@@ -17,8 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
-from importlib.machinery import SourceFileLoader
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
@@ -118,6 +116,8 @@ def permitted_file(label: str, folder: Folder, reference: str) -> tuple[Path, st
     path = folder.path / file
     if not file or not name or not path.is_file():
         raise ConfigError(f'{label} must be "file.py:function" of an existing file.')
+    if path.suffix != ".py":
+        raise ConfigError(f"{label} is no Python file.")
     if folder.code == "never":
         raise ConfigError(f"{label} is Python, which --no-code refuses to execute.")
     # A link counts as its target.
@@ -251,7 +251,7 @@ class FileTerm(FileFunction):
             return float(bound(d))
 
 
-@lru_cache(maxsize=8)
+@cache
 def _term(reference: FileTerm) -> Any:
     """The user's term; a class is instantiated."""
     term: Any = _loaded(reference)
@@ -259,19 +259,23 @@ def _term(reference: FileTerm) -> Any:
         return term() if isinstance(term, type) else term
 
 
-@lru_cache(maxsize=8)
+@cache
 def _loaded(function: FileFunction) -> Callable[..., Any]:
-    """The user's function: its file is executed once for each of 8 cached functions."""
-    path = function.path
-    spec = importlib.util.spec_from_file_location(f"meanfield_user_{path.stem}", path)
-    if spec is None or not isinstance(spec.loader, SourceFileLoader):
-        raise ConfigError(f"{function.label} is no Python file.")
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses and pickles look their module up by name.
-    sys.modules[spec.name] = module
+    """The user's function."""
     with _guarded(function.label):
-        exec(spec.loader.source_to_code(function.text, str(path)), vars(module))
+        module = _executed(function.path, function.text)
         return getattr(module, function.name)  # type: ignore[no-any-return]
+
+
+@cache
+def _executed(path: Path, text: bytes) -> ModuleType:
+    """The user's file, executed once for each content: its functions share their globals."""
+    module = ModuleType(f"meanfield_user_{path.stem}")
+    module.__file__ = str(path)
+    # Dataclasses and pickles look their module up by name.
+    sys.modules[module.__name__] = module
+    exec(compile(text, path, "exec", dont_inherit=True), vars(module))
+    return module
 
 
 class _StandardError(io.TextIOBase):

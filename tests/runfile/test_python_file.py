@@ -49,6 +49,7 @@ def test_kernel_is_plain_data(tmp_path):
     sent = pickle.dumps(kernel)
     (tmp_path / "k.py").write_text("raise RuntimeError('another file')")
     sys.modules.pop("meanfield_user_k")
+    python_file._executed.cache_clear()
     python_file._loaded.cache_clear()
     there = pickle.loads(sent)
     assert there.attention(np.zeros(1)) == np.exp(-1.0)
@@ -142,6 +143,17 @@ def test_other_files_are_no_kernels(tmp_path):
     """A data file given as a kernel would show the import machinery."""
     (tmp_path / "k.txt").write_text(GOOD)
     refused("is no Python file", named, Folder(tmp_path), "k.txt:f", error=ConfigError)
+
+
+def test_a_file_is_executed_once_for_all_its_functions(tmp_path, capsys):
+    """It ran at every call beyond 8 functions, and functions of a file counted apart."""
+    code = "print('running')\ncalls = []\n"
+    code += "".join(f"def f{i}():\n    calls.append({i})\n    return calls\n" for i in range(9))
+    (tmp_path / "k.py").write_text(code)
+    functions = [file_function("beta", Folder(tmp_path), f"k.py:f{i}") for i in range(9)]
+    functions += [pickle.loads(pickle.dumps(functions[0]))]
+    assert [function() for function in functions][-1] == [*range(9), 0]
+    assert capsys.readouterr().err.count("running") == 1
 
 
 def test_late_failure_is_one_line(tmp_path):
