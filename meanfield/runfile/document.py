@@ -119,10 +119,11 @@ def override(
     keys = set()
     for argument in arguments:
         section, key = named(argument, sections)
-        _set(tables, section, key, value_of(argument.partition("=")[2]), argument)
+        value = value_of(argument.partition("=")[2])
+        _set(tables, section, key, value, argument)
         if section == "initial":
             keys.add(key)
-        if key in RIVALS:
+        if key in RIVALS and value is not None:
             tables[section].pop(RIVALS[key], None)
     if isinstance(law, dict) and law.get("name", USUAL_LAW) != before:
         for key in set(law) - keys:
@@ -180,6 +181,8 @@ def homes(key: str, sections: Mapping[str, Collection[str]]) -> str:
 def _set(tables: dict[str, Any], section: str, key: str | None, value: Any, argument: str) -> None:
     if key is None:
         place, key = tables, section
+    elif value is None:
+        place = tables.get(section, {})
     else:
         place = tables.setdefault(section, {})
     if not isinstance(place, dict):

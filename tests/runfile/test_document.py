@@ -1,14 +1,16 @@
 """Reading and overriding the TOML document."""
 
+import copy
 import os
 import threading
 from pathlib import Path
 
 import pytest
-from parameters import refused
+from parameters import refused, together
 
 from meanfield.runfile import ConfigError
-from meanfield.runfile.document import parsed, read_document
+from meanfield.runfile.config import ALL_KEYS
+from meanfield.runfile.document import override, parsed, read_document
 
 
 def written(folder, content):
@@ -76,3 +78,18 @@ def test_dots_in_text_are_no_parts_of_a_key():
     dots = "a." * 40
     text = f'title = "{dots}" # {dots}\nx = """{dots}\n"""\ny = \'{dots}\'\nz = [{"0.5, " * 40}]'
     assert parsed(text)["z"] == [0.5] * 40
+
+
+@together("tables, argument", [
+    ({"problem": {"normalization": "none"}}, "problem.normalized="),
+    ({"time": {"end": 1.0}}, "time.until="),
+    ({"time": {"until": 1.0}}, "time.end="),
+    ({}, "layers.count="),
+    ({}, "fluctuations.degree="),
+    ({}, "heads="),
+])  # fmt: skip
+def test_removing_a_key_that_is_not_there_changes_nothing(tables, argument):
+    """USA would become SA, a run lose its end, and a flow become layers."""
+    before = copy.deepcopy(tables)
+    override(tables, [argument], ALL_KEYS)
+    assert tables == before
