@@ -200,6 +200,7 @@ def load_config(
     """
     source = Path(path)
     tables = _current(read_document(source), f"{source}: ")
+    file_beta = _beta_of(tables)
     override(tables, overrides, ALL_KEYS)
     # Again, for sections that --set gives as a whole.
     tables = _current(tables, "--set ")
@@ -209,6 +210,13 @@ def load_config(
         for key in RIVALS.keys() & keys.keys():
             section_keys.pop(RIVALS[key], None)
         tables[name] = section_keys | _current({name: dict(keys)}, "")[name]
+    beta = _beta_of(tables)
+    # A file may hold a beta for other kernels: it loads.
+    if beta not in (None, 0, file_beta) and tables["problem"].get("kernel") == "linear":
+        raise ConfigError(
+            f'{source}: [problem] kernel = "linear" has no beta, got an override with beta = '
+            f'{format_value(beta)}: leave it out, or take kernel = "exponential".'
+        )
     # Stored documents name the normalization, because its default may change.
     tables = with_normalization(tables, USUAL_NORMALIZATION)
     if study == "ensemble":
@@ -223,6 +231,11 @@ def load_config(
             permitted_file(f"{source}: {format_value(reference)}", folder, reference)
         checked = _config(source, plain, output_path, study, folder)
         return replace(checked, tables=tables, unexecuted=unexecuted)
+
+
+def _beta_of(tables: Mapping[str, Any]) -> Any:
+    problem = tables.get("problem")
+    return problem.get("beta") if isinstance(problem, dict) else None
 
 
 def _current(tables: dict[str, Any], where: str | None) -> dict[str, Any]:

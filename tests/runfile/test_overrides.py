@@ -3,6 +3,7 @@
 import pytest
 from parameters import refused, together
 
+import meanfield as mf
 from meanfield.runfile import ConfigError, load_config
 from meanfield.runfile.document import override
 
@@ -86,3 +87,18 @@ def test_mistake_points_at_the_right_key(argument, message):
 def test_another_law_replaces_the_law_of_the_file(path, overrides, law):
     """The keys of the file's law would be refused."""
     assert load_config(path, overrides).tables["initial"] == law
+
+
+def test_an_override_of_beta_is_refused_for_the_linear_kernel(path, tmp_path):
+    """A sweep over beta would make equal runs that it labels by different betas."""
+    # The file keeps its beta: earlier versions wrote it into results.
+    assert load_config(path, ["problem.kernel=linear"]).tables["problem"]["beta"] != 0.0
+    linear = ["problem.kernel=linear", "problem.beta="]
+    assert load_config(path, [*linear, "problem.beta=0"]).problem.beta == 0.0
+    message = r'kernel = "linear" has no beta, got an override with beta = 2: leave it out, or take'
+    refused(message, load_config, path, [*linear, "problem.beta=2"], error=ConfigError)
+    with pytest.raises(ValueError, match=message):
+        mf.run(path, problem={"kernel": "linear", "beta": 2})
+    kuramoto = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
+    with pytest.raises(ValueError, match=message):
+        mf.sweep(kuramoto, {"problem.beta": [0, 2]}, folder=tmp_path / "x", time={"end": 1.0})
