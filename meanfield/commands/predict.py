@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 
 from meanfield.arrays import FloatArray, IntArray
+from meanfield.commands.compile import compile_for_workers
 from meanfield.commands.options import answer, check_plot, flow_of, kernel_of, problem_of
 from meanfield.commands.progress import say, with_progress
 from meanfield.commands.studies import check_needs_output, execute_study, pool
@@ -71,7 +72,8 @@ def predict_command(options: argparse.Namespace) -> int:
 
         return execute_study(request, options, answered=answered)
     check_needs_output(options)
-    with pool(options, _processes(problem, count, options), problem) as executor:
+    compile_first = partial(compile_for_workers, problem)
+    with pool(options, _processes(problem, count, options), compile_first) as executor:
         prediction = predict(corrected=options.runs != 0, runs=options.runs, executor=executor)
     answer(options, prediction_report(prediction), prediction)
     return 0

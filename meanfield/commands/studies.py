@@ -13,7 +13,6 @@ from typing import Any, Literal
 from meanfield.commands.options import answer, check_plot
 from meanfield.commands.progress import Forgiving, say, with_progress
 from meanfield.engines.threads import threads
-from meanfield.problem import Problem
 from meanfield.results.report import Report
 from meanfield.results.study_reports import full_report
 from meanfield.runfile import Config
@@ -39,6 +38,7 @@ def study_request(
         plan,
         getattr(config, STUDY_COMMANDS[kind]),
         str(config.source),
+        config.problem,
         text=config.text,
         title=config.title,
         tables=config.tables,
@@ -60,12 +60,12 @@ def execute_study(
     answered: study -> report and result to draw, instead of the usual ones.
     """
     command = label = STUDY_COMMANDS[request.kind]
-    path, problem = options.output, None
+    path = options.output
     inputs: Sequence[Path] = ()
     if config is not None:
         label = request.title or config.source.stem
         path = path or config.source.with_name(f"{config.source.stem}-{command}.h5")
-        inputs, problem = config.inputs, config.problem
+        inputs = config.inputs
     path = Path(path)
     check_path(f"-o {path}", path, inputs)
     folder = path.with_suffix(".parts")
@@ -83,7 +83,7 @@ def execute_study(
             request,
             output,
             resume=options.resume,
-            pool=lambda left: pool(options, left, problem),
+            pool=lambda left: pool(options, left, request.compile),
             follow=with_bar(options, label),
         )
     if not options.quiet:
@@ -159,12 +159,12 @@ def worker_count(options: argparse.Namespace, count: int) -> int:
 
 @contextmanager
 def pool(
-    options: argparse.Namespace, count: int, problem: Problem | None = None
+    options: argparse.Namespace, count: int, compile_first: Callable[[], None]
 ) -> Iterator[Executor | None]:
     """Executor that --workers or --scheduler asks for; None means this process.
 
     count: number of tasks, the largest useful number of processes.
-    problem: its kernels are compiled here, not by each process; None: tokens in any dimension.
+    compile_first: compiles the kernels here, before each process does.
     """
     if options.scheduler is not None:
         from meanfield.studies.executors.dask_cluster import scheduler_pool
@@ -173,12 +173,6 @@ def pool(
             yield executor
         return
     execution = Execution(workers=worker_count(options, count))
-
-    def compile_first() -> None:
-        from meanfield.commands import compile
-
-        compile.compile_for_workers(problem)
-
     with study_pool(execution, count, compile_first) as local:
         yield local
 

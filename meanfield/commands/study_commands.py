@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from meanfield.commands.compile import compile_for_workers
 from meanfield.commands.interrupts import check_interrupt
 from meanfield.commands.memory import (
     check_comparison_memory,
@@ -132,7 +133,8 @@ def sweep_command(options: argparse.Namespace) -> int:
                 (first.text, first.title),
                 with_bar(options, first.title or source.stem),
             )
-            with pool(options, left, first.problem) as executor:
+            compile_first = partial(compile_for_workers, first.problem)
+            with pool(options, left, compile_first) as executor:
                 run_missing(plan, stored, write_sweep, output, origin, executor, follow, spent)
             if not options.quiet:
                 say(f"{output.path} holds the results.")

@@ -462,4 +462,6 @@ def corrected_request(
         )
     options = CorrectedOptions(problem, (tokens,), runs, seed)
     text = json.dumps(options.facts())
-    return Request("corrected_runs", lambda: CorrectedPlan(options), options, "predict", text=text)
+    return Request(
+        "corrected_runs", lambda: CorrectedPlan(options), options, "predict", problem, text=text
+    )

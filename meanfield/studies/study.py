@@ -201,8 +201,8 @@ class Request(Generic[Results]):
     plan: Callable[[], Study[Any, Results]]
     options: Any  # sizes, `runs` and other keys of its section; `facts()` without a problem
     label: str  # beginning of errors: the run file, or the function
-    # Calls have these, which make their run file.
-    problem: Problem | None = None
+    problem: Problem | None = None  # None: tokens in any dimension
+    # Calls with a problem have these, which make their run file.
     settings: Options = Options()
     time: Mapping[str, Any] = field(default_factory=dict)
     # Commands have these: the run file, or a replacement.
