@@ -196,11 +196,8 @@ class Run(ResultBase):
 
     @checked
     def problem_at(self, save: int) -> Problem:
-        """Problem of the stage at a saved time; functions of time keep their value at time 0."""
-        problem = self.problem
-        if not problem.stages:
-            return problem
-        return problem.at(float(self.scaled_time[save]), self._length_of(self.unit))
+        """Problem of the stage at a saved time, with the values of its functions of time."""
+        return self.problem.at(float(self.scaled_time[save]), self.unit_length)
 
     def packed_moments(self) -> ModalArray:
         """Moments in the packed layout of the manifold, shape (n_saves, n)."""

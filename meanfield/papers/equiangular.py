@@ -386,6 +386,7 @@ def path_of(problem: Problem, tokens: int, start: float) -> AngularPath:
     """Path of n tokens of a problem from a cosine; ValueError if there are no such tokens."""
     at_least(2, tokens=tokens)
     check_no_diffusion(problem)
+    problem.check_one_stage()
     zonal, layers = problem.zonal, problem.layering
     if (layers.step, layers.placement) != (0.0, "post"):
         raise ValueError(

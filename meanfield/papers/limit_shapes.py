@@ -112,11 +112,11 @@ def _matrices(problem: Problem) -> tuple[FloatArray, FloatArray]:
             "spheres tokens form clusters."
         )
     alone = heads is not None and len(heads) == 1 and problem.normalization == "softmax"
-    others = problem.mask != "none" or problem.terms or problem.layers or problem.stages
-    if not alone or others:
+    others = problem.mask != "none" or problem.terms or problem.layers
+    if not alone or others or problem.stages or problem.time_functions:
         raise ValueError(
             "limit shapes are known of one head under softmax, without mask, feed_forward, drift, "
-            "layers and stages."
+            "layers, stages and functions of time."
         )
     assert heads is not None
     return heads[0].score, heads[0].value

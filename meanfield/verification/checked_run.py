@@ -91,7 +91,7 @@ class CheckedRun:
 
     def problem_at(self, save: int) -> Problem:
         """Problem of the stage in which a save lies."""
-        return self.run.problem_at(save) if self.problem.stages else self.problem
+        return self.run.problem_at(save)
 
     def problems_between(self, first: int, last: int) -> tuple[Problem, ...]:
         """Problems of the stages between two saves."""

@@ -125,6 +125,17 @@ def test_attention_is_that_of_the_stage():
     np.testing.assert_allclose(np.sort(picture.matrices[0, 1].ravel()), np.sort(later.ravel()))
 
 
+def test_attention_is_that_of_its_time():
+    """A beta that grows would be drawn with its value at time 0."""
+    law = mf.from_points(SPHERE)
+    growing = mf.Problem(mf.Sphere(40), mf.exponential(lambda t: 1.0 + 4.0 * t), mf.SA, law)
+    run = mf.simulate(growing, 1.0, save=2)
+    sharp = mf.Problem(mf.Sphere(40), mf.exponential(5.0), mf.SA)
+    drawn = attention_picture(run).matrices[0, -1]
+    expected = mf.attention_matrix(sharp, run.measures[-1])[0]
+    np.testing.assert_allclose(np.sort(drawn.ravel()), np.sort(expected.ravel()))
+
+
 @pytest.mark.slow
 def test_pictures_of_r_d_are_rescaled():
     """Hulls shrink about vertices that rest; lines lie where tokens gather."""

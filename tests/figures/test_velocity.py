@@ -100,6 +100,18 @@ def test_arrows_on_a_map_go_north_to_a_token_at_the_pole():
     assert np.all(panel.arrows[:, 1] > 0.0)
 
 
+def test_velocity_has_the_strength_of_its_time():
+    """Functions of time at time 0 would draw a tenth of the strength ten times too fast."""
+    law = mf.perturbed_uniform([[1, 0.2, 0.0]])
+    weaker = mf.Flow("none", strength=lambda t: 1.0 - 0.9 * t)
+    run = mf.simulate(mf.Problem(CIRCLE, mf.linear(), weaker, law), until=1.0, save=2)
+    panels = velocity_picture(run).panels
+    one = mf.Problem(CIRCLE, mf.linear(), mf.USA, law)
+    for panel, strength, measure in zip(panels, (1.0, 0.1), run.measures, strict=True):
+        expected = strength * velocities(one, measure, panel.angles).sum(axis=0)
+        assert panel.velocity == pytest.approx(expected, abs=1e-14)
+
+
 @pytest.mark.slow
 def test_figure_names_heads_and_their_score():
     """SA and a beta of no matrix would say less than what was solved."""

@@ -45,6 +45,14 @@ def test_waves_are_predicted_near_uniform_of_heads_alone():
         assert predicted_wave(mf.simulate(problem, until=0.1, save=2)) is None
 
 
+def test_functions_of_time_have_no_wave_and_no_paths():
+    """Both would be those of the parameters at time 0, or an error would replace the figure."""
+    law = mf.perturbed_uniform([[1, 0.001, 0.0]])
+    head = mf.Head(value=lambda t: [[1.0, -1.0 - t], [1.0 + t, 1.0]])
+    run = mf.simulate(mf.Problem(CIRCLE, mf.Attention([head], beta=2.0), initial=law), 0.1, save=2)
+    assert predicted_wave(run) is None and token_paths(run, 5)[1].shape == (2, 0)
+
+
 @pytest.mark.slow
 def test_clusters_are_drawn_on_their_way():
     """Between two saves a cluster that travels would fade out, and in 1.7 farther on."""

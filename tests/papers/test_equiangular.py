@@ -191,6 +191,7 @@ def test_the_ends_of_time_are_the_ends_of_the_curve():
      "diffusivity > 0"),
     (lambda: mf.equiangular_time(mf.Problem(mf.Sphere(), mf.zonal(lambda s: s), mf.USA), 2, 0.5),
      "need mf.exponential"),
+    (lambda: mf.equiangular_cosine(problem(4, lambda t: 1.0 + t), 4, 1.0), "function of time"),
     (lambda: mf.equiangular_beta(4, 0.0), "times must be positive and finite"),
     (lambda: mf.equiangular_beta(4, 1.0, 1.0), "delta must lie between 0 and 1"),
     (lambda: mf.equiangular_beta(1, 1.0), "tokens must be at least 2"),

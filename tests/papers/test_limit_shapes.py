@@ -157,7 +157,9 @@ def test_limit_shapes_say_what_they_need():
         mf.limit_shape(mf.Problem(mf.Sphere(), mf.exponential(1.0), mf.USA), tokens, 1.0)
     two = mf.Attention([mf.Head(), mf.Head()], beta=1.0)
     stages = [mf.Stage(1.0), mf.Stage(kernel=mf.exponential(2.0))]
-    for other in (mf.Problem(mf.Euclidean(2), two), replace(problem_of(1.0), stages=stages)):
+    changing = mf.Attention([mf.Head(value=lambda t: 1.0 - 0.9 * t)], beta=1.0)
+    staged = replace(problem_of(1.0), stages=stages)
+    for other in (*(mf.Problem(mf.Euclidean(2), each) for each in (two, changing)), staged):
         refused("one head under softmax", mf.limit_shape, other, tokens, 1.0)
     with pytest.raises(ValueError, match="on the space:3, the problem on the space:2"):
         mf.limit_shape(problem_of(1.0), mf.Measure(mf.Euclidean(3), np.ones((1, 3))), 1.0)

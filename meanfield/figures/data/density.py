@@ -376,7 +376,7 @@ def predicted_wave(run: Run) -> Wave | None:
     """Wave of a run on the circle; None for a kernel, far from uniform, or if no mode rotates."""
     if not run.facts.heads or run.manifold.dimension > 1:
         return None
-    if run.facts.stages or run.facts.layers:
+    if run.facts.stages or run.facts.layers or run.facts.functions:
         return None
     try:
         problem = run.problem

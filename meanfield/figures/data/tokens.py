@@ -104,13 +104,15 @@ def paths_from_moments(
 def run_interaction(run: Run) -> AnyInteraction | None:
     """Mean field of a run's tokens; None if its file lacks it, as for a user's own kernel.
 
-    Also None with diffusion, labels or stages, and with Sinkhorn if states are missing or too many.
+    Also None with diffusion, labels, stages, or what may change with time, and with Sinkhorn if
+    states are missing or too many.
     """
     try:
         problem = run.problem
     except ValueError:
         return None
-    if problem.flow.diffusivity > 0 or problem.has_labels or problem.stages:
+    changes = problem.stages or problem.is_time_dependent
+    if problem.flow.diffusivity > 0 or problem.has_labels or changes:
         return None
     interaction = interaction_of(problem)
     if is_doubly_stochastic(interaction.attention):
