@@ -6,7 +6,6 @@ import math
 
 from meanfield.arrays import MOMENT_NOISE, ModalArray
 from meanfield.problem import Problem
-from meanfield.spectrum.isotropic import ZonalProblem
 from meanfield.terms.attention import kernel_of
 
 
@@ -37,15 +36,10 @@ def peaks(problem: Problem, moments: ModalArray) -> float:
     space = problem.manifold
     if not space.has_series:
         return math.nan
-    zonal = problem.zonal if problem.is_isotropic and not problem.attention else _as_sharp(problem)
-    multipliers = zonal.kernel.potential_multipliers(zonal.dimension, zonal.degree)
+    # Heads have no potential.
+    kernel = kernel_of(problem.beta) if problem.attention else problem.own_kernel
+    strength = 1.0 if problem.attention else problem.flow.strength
+    multipliers = kernel.potential_multipliers(space.dimension, kernel.degree(space.dimension))
     significant = space.sizes_by_degree(moments)[: len(multipliers)] > MOMENT_NOISE
-    potential = space.convolve(
-        zonal.strength * multipliers[: len(significant)] * significant, moments
-    )
+    potential = space.convolve(strength * multipliers[: len(significant)] * significant, moments)
     return int(count_maxima(space, potential[None])[0])
-
-
-def _as_sharp(problem: Problem) -> ZonalProblem:
-    """The exponential kernel of the largest beta, in place of heads, which have no potential."""
-    return ZonalProblem(problem.manifold.dimension, kernel_of(problem.beta), False, 1.0, 0.0)

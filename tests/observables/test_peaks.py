@@ -54,6 +54,20 @@ def test_repulsion_turns_peaks_around():
         assert peaks_of(problem, measure) == expected
 
 
+def test_a_drift_and_frequencies_keep_the_potential_of_the_kernel():
+    """exponential(beta) of strength 1 in its place would count 3 poles, and 1 zonal peak."""
+    angles = 2 * np.pi * np.arange(3) / 3
+    points = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=-1)
+    repelling, drift = mf.Flow("none", strength=-1.0), mf.LinearDrift(1e-6)
+    problem = mf.Problem(mf.Sphere(), mf.exponential(9.0), repelling, drift=drift)
+    assert peaks_of(problem, mf.Measure(mf.Sphere(), points)) == 2
+    # a(s) = s has W(s) = s^2 / 2: its potential is the same at opposite points.
+    near = mf.Measure(mf.Circle(), np.array([0.0, 1.0]))
+    for parts in ({"drift": drift}, {"frequencies": mf.Gaussian(0.1)}):
+        problem = mf.Problem(mf.Circle(), mf.zonal(lambda s: s), mf.USA, **parts)
+        assert peaks_of(problem, near) == 2
+
+
 def test_linear_kernel_has_one_peak():
     """W * mu is a function of degree one."""
     problem = mf.Problem(mf.Sphere(), mf.linear(), mf.USA)
