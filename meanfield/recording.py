@@ -205,7 +205,7 @@ def _has_stopped(evolution: Evolution, run: Run) -> bool:
     if evolution.stop == "one_cluster":
         problem = evolution.problem_at(float(run.scaled_time[-1]))
         count = float(run.observables["clusters/count"][-1])
-        return named or is_one_cluster(problem, moments, count)
+        return named or is_one_cluster(problem, moments, count, last)
     if last is None:
         return named
     return evolution.stops(float(run.scaled_time[-1]), last, moments)

@@ -212,9 +212,12 @@ class Run(ResultBase):
     def cluster_counts(self) -> FloatArray:
         """Numbers of clusters, shape (n_saves,); NaN before any cluster has separated.
 
-        The observable `clusters/count` is 1 there, see `visible_counts`.
+        The observable `clusters/count` is 1 there, see `visible_counts`. In R^d, which has no
+        uniform law, one group is a cluster.
         """
         space, counts = self.manifold, self.observables["clusters/count"]
+        if not space.is_sphere:
+            return counts
         order = [space.order_parameter(moments) for moments in self.packed_moments()]
         return visible_counts(counts, np.array(order))
 

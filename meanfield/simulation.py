@@ -104,7 +104,8 @@ class Evolution:
             return False
         if not callable(self.stop):
             problem = self.problem_at(time)
-            return is_one_cluster(problem, moments, clusters(measure, problem.beta).count)
+            count = clusters(measure, problem.beta).count
+            return is_one_cluster(problem, moments, count, measure)
         ends = self.stop(time / self.unit_length, measure)
         if not isinstance(ends, bool | np.bool_):
             raise TypeError(f"stop(time, measure) must give True or False, got {describe(ends)}.")
@@ -191,10 +192,20 @@ def evolve(
             start = Checkpoint(0.0, more.state, evaluations=error.evaluations, fixed=more.fixed)
 
 
-def is_one_cluster(problem: Problem, moments: ModalArray, count: float) -> bool:
-    """True if the count is 1 and |int x dmu| is at least the cosine of the cluster radius."""
-    least = np.cos(cluster_radius(problem.beta))
-    return count == 1 and problem.manifold.order_parameter(moments) >= least
+def is_one_cluster(
+    problem: Problem, moments: ModalArray, count: float, measure: Density | Measure | None
+) -> bool:
+    """True if the count is 1 and |int x dmu| is at least the cosine of the cluster radius r.
+
+    In R^d int |x - int y dmu|^2 dmu is at most r^2; a state that was not kept counts as apart.
+    """
+    radius = cluster_radius(problem.beta)
+    if problem.manifold.is_sphere:
+        return count == 1 and problem.manifold.order_parameter(moments) >= np.cos(radius)
+    if count != 1 or not isinstance(measure, Measure):
+        return False
+    apart = measure.points - measure.mass @ measure.points
+    return bool(measure.mass @ np.square(apart).sum(axis=1) <= radius**2)
 
 
 def timing(

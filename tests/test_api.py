@@ -168,6 +168,23 @@ def test_stopped_run_without_states_is_done_at_once(tmp_path):
         assert run.status == "stopped: late" and run.time[-1] == 0.5
 
 
+@pytest.mark.parametrize("at", [0.0, 3.0], ids=["origin", "elsewhere"])
+def test_one_cluster_in_r_d_is_small_wherever_it_lies(at, tmp_path):
+    """Mean vectors would decide: never one cluster at the origin, at once far from it."""
+    # Neighbours are nearer than the radius 0.25: there is one group from the start. The variance
+    # 0.8 e^{-t} of the square falls below 0.25^2 at t = 2.55.
+    square = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 11)] * 2), axis=-1).reshape(-1, 2)
+    still = mf.Attention([mf.Head(value=0.0)], beta=1.0)
+    law, shrink = mf.from_points(square + at), mf.LinearDrift(-0.5)
+    problem = mf.Problem(mf.Euclidean(2), still, initial=law, drift=shrink)
+    for _ in range(2):
+        run = mf.simulate(
+            problem, 8.0, save=17, stop="one_cluster", output=tmp_path / "run.h5", resume=True
+        )
+        assert (run.status, run.time[-1]) == ("stopped: one_cluster", 3.0)
+        assert run.cluster_counts().tolist() == [1.0] * 7
+
+
 @pytest.mark.slow
 def test_logarithmic_times_until_one_cluster_are_those_of_a_run_file(tmp_path):
     """Python would lack what run files offer."""
