@@ -5,7 +5,7 @@ Other results show their report. Tables set no colours, so they fit light and da
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -15,14 +15,18 @@ import numpy as np
 from meanfield.arrays import FloatArray
 from meanfield.events import successor
 from meanfield.observables import OBSERVABLES
-from meanfield.problem import TERMS, Problem
+from meanfield.problem import STILL, Problem
 from meanfield.problem_facts import facts_of
 from meanfield.results.report import Sparkline, bars, curve, html_table, problem_words
 from meanfield.runs import NO_RATES, Run
 from meanfield.spectrum.stability import dominant_degree, growth_rate_max, growth_rates
 from meanfield.spectrum.time_units import paper_time_factor
+from meanfield.stages import CHANGING
 from meanfield.status import COMPLETED
 from meanfield.studies.prediction import ClusterPrediction
+from meanfield.terms.attention import Attention
+from meanfield.terms.kernels import Kernel
+from meanfield.terms.matrices import printed
 
 if TYPE_CHECKING:
     from meanfield.stationary.states import StationaryState
@@ -31,8 +35,8 @@ Pairs = Iterable[tuple[str, Any]]
 
 # Largest number of changes of the cluster count in one line; least probability of a count.
 _MOST_CHANGES, _LEAST_SHARE = 8, 0.005
-# Largest number of heads, and of characters for each; models have hundreds of large heads.
-_MOST_HEADS, _LONGEST = 8, 160
+# Largest number of heads or stages, and of characters for each; models have hundreds of large ones.
+_MOST_LISTED, _LONGEST = 8, 160
 # Largest number of rates drawn as bars.
 _MOST_RATES = 24
 _FLOWS = {
@@ -48,32 +52,61 @@ def problem_html(problem: Problem) -> str:
 
 
 def _problem(problem: Problem) -> Pairs:
-    flow, of = problem.flow, problem.attention
+    names = (*CHANGING, "layers", "frequencies")
+    parts: dict[str, Any] = {name: getattr(problem, name) for name in names}
+    parts |= {name: part for name, part, _ in problem.time_functions}
+    kernel, flow = parts.pop("kernel"), parts.pop("flow")
     yield "manifold", problem.manifold.name
-    if of is None:
-        yield "kernel", repr(problem.kernel)
-    else:
-        for number, head in enumerate(of.heads[:_MOST_HEADS], 1):
-            yield f"head {number}", shorten(repr(head), _LONGEST, placeholder=" ...")
-        if len(of.heads) > _MOST_HEADS:
-            yield "heads", f"{len(of.heads)} in all"
-        yield "beta", f"{problem.beta:g}, the largest beta |B|_2 of the heads"
-    yield "flow", _FLOWS[problem.normalization]
+    if kernel != STILL:
+        yield from _attention(problem, kernel)
+    if isinstance(kernel, Attention):
+        flow = kernel  # has the strength and the diffusivity as well
     if problem.mask != "none":
         yield "mask", str(problem.mask)
     if problem.sink:
         yield "sink", f"{problem.sink:g}, in units of the largest weight"
-    for name in (*TERMS, "layers", "frequencies"):
-        if getattr(problem, name) is not None:
-            text = repr(getattr(problem, name))
-            yield name.replace("_", " "), shorten(text, _LONGEST, placeholder=" ...")
+    for name, part in parts.items():
+        if part is not None:
+            yield name.replace("_", " "), _short(part)
+    own = [term.name for term in problem.own_terms if term.is_users]
+    if own:
+        yield "terms of your own", ", ".join(own)
     if flow.strength != 1.0:
-        yield "strength", flow.strength
-    yield "diffusivity", f"{flow.diffusivity:g} (scaled time)" if flow.diffusivity else "0"
-    for number, stage in enumerate(problem.stages, 1):
-        yield f"stage {number}", shorten(repr(stage), _LONGEST, placeholder=" ...")
+        yield "strength", printed(flow.strength) if callable(flow.strength) else flow.strength
+    diffusivity = flow.diffusivity
+    size = printed(diffusivity) if callable(diffusivity) else f"{diffusivity:g}"
+    yield "diffusivity", f"{size} (scaled time)" if diffusivity else "0"
+    if problem.time_functions:
+        functions = ", ".join(name.replace("_", " ") for name, _, _ in problem.time_functions)
+        yield "functions of time", f"{functions}; beta and rates are those of time 0"
+    if problem.random is None:
+        yield from _listed("stage", problem.stages)
     law = problem.initial
     yield "initial law", law.name if type(law).__repr__ is object.__repr__ else repr(law)
+
+
+def _attention(problem: Problem, kernel: Kernel | Attention) -> Pairs:
+    if problem.random is not None:
+        yield "random values", _short(problem.random)
+    elif isinstance(kernel, Kernel):
+        yield "kernel", repr(kernel)
+    else:
+        yield from _listed("head", kernel.heads)
+    if isinstance(kernel, Attention):
+        yield "beta", f"{problem.beta:g}, the largest beta |B|_2 of the heads"
+    yield "flow", _FLOWS[problem.normalization]
+
+
+def _listed(name: str, parts: Sequence[object]) -> Pairs:
+    """Rows of the first heads or stages, and their number if there are more."""
+    for number, part in enumerate(parts[:_MOST_LISTED], 1):
+        yield f"{name} {number}", _short(part)
+    if len(parts) > _MOST_LISTED:
+        yield f"{name}s", f"{len(parts)} in all"
+
+
+def _short(part: object) -> str:
+    return shorten(repr(part), _LONGEST, placeholder=" ...")
 
 
 def _linear(problem: Problem) -> Pairs:

@@ -83,6 +83,33 @@ def test_problem_with_heads_shows_them_and_missing_theory():
     assert cells(doubly)["fastest degree"].startswith("3, grows at the rate 0.5129 ")
 
 
+def test_problem_shows_functions_of_time_and_terms_of_your_own():
+    """A table would claim beta = 1 for all times, or a head that moves nothing."""
+
+    def growing(t):
+        return 1.0 + t
+
+    still = type("Wind", (), {"field": lambda self, seen, x, time: mf.VectorField(0.0 * x)})()
+    text = cells(mf.Problem(CIRCLE, mf.exponential(growing), mf.Flow("none", strength=growing)))
+    assert text["kernel"] == "exponential(beta=growing)" and text["strength"] == "growing"
+    assert text["functions of time"] == "kernel, flow; beta and rates are those of time 0"
+    text = cells(mf.Problem(CIRCLE, [still]))
+    assert text["terms of your own"] == "Wind" and not {"head 1", "beta", "flow"} & text.keys()
+    assert cells(mf.Problem(CIRCLE, [mf.exponential(2.0), still]))["terms of your own"] == "Wind"
+
+
+def test_many_stages_stay_a_short_table():
+    """Random values of 300 layers would fill 310 rows."""
+    layers, values = mf.Layers(step=0.1, count=300), mf.RandomValues([mf.Head(beta=2.0)])
+    text = cells(mf.Problem(mf.Sphere(4), values, layers=layers))
+    assert text["random values"].startswith("RandomValues(heads=Attention([Head(beta=2.0)])")
+    assert len(text) < 12 and not {"head 1", "stage 1"} & text.keys()
+    stages = [mf.Stage(float(n), mf.exponential(float(n))) for n in range(1, 20)]
+    stages.append(mf.Stage(kernel=mf.exponential(3.0)))
+    text = cells(replace(PROBLEM, stages=stages))
+    assert text["stages"] == "20 in all" and "stage 8" in text and "stage 9" not in text
+
+
 def test_laws_of_the_users_own_are_named():
     """A notebook would show where in memory the function lies."""
     law = mf.Law("mine", lambda space: mf.Density(space, [1.0, 0.1]))
