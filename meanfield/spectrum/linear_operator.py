@@ -37,7 +37,7 @@ _TOLERANCE = 1e-8
 _AGREEMENT = 1e-8
 # Shares of the largest entry: smaller imaginary parts and differences of real parts are rounding;
 # smaller rates are neither growth nor decay.
-_NOISE, _NEUTRAL = 1e-12, 1e-9
+NOISE, _NEUTRAL = 1e-12, 1e-9
 # A mode has a single order if the others have less than this share of its square.
 _ALONE = 1e-12
 # Number of leading eigenvalues that must converge; beyond half the largest size, the first.
@@ -440,9 +440,10 @@ def _spectrum(matrix: FloatArray, larger: FloatArray) -> _Spectrum:
 
     others = np.asarray(scipy.linalg.eigvals(larger), dtype=np.complex128)
     values, vectors = (each.astype(np.complex128) for each in scipy.linalg.eig(matrix))
-    noise = _NOISE * float(np.abs(matrix).max())
+    noise = NOISE * float(np.abs(matrix).max())
     values.imag[np.abs(values.imag) <= noise] = 0.0
-    order = _order(values, noise)
+    values.real = merged_rates(values.real, noise)
+    order = np.lexsort((-values.imag, np.abs(values.imag), -values.real))
     values, vectors = values[order], vectors[:, order]
     errors = np.abs(values[:, None] - others[None]).min(axis=1)
     largest = np.abs(vectors).argmax(axis=0)
@@ -462,10 +463,14 @@ def _result(
     )  # fmt: skip
 
 
-def _order(values: ComplexArray, noise: float) -> npt.NDArray[np.intp]:
-    """Order by largest real part, in pairs; real parts that differ by rounding become equal."""
-    falling = np.argsort(-values.real, kind="stable")
-    starts = np.flatnonzero(np.diff(values.real[falling], prepend=np.inf) < -noise)
+def merged_rates(rates: FloatArray, noise: float) -> FloatArray:
+    """Rates; groups of neighbours that differ by rounding have their mean.
+
+    >>> merged_rates(np.array([1.0, 3.0, 1.2]), 0.5)
+    array([1.1, 3. , 1.1])
+    """
+    merged, falling = rates.copy(), np.argsort(-rates, kind="stable")
+    starts = np.flatnonzero(np.diff(rates[falling], prepend=np.inf) < -noise)
     for group in np.split(falling, starts[1:]):
-        values.real[group] = values.real[group].mean()
-    return np.lexsort((-values.imag, np.abs(values.imag), -values.real))
+        merged[group] = rates[group].mean()
+    return merged

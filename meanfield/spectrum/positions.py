@@ -23,6 +23,7 @@ from meanfield.arguments import at_least, checked
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.fields.heads import HeadsInteraction, heads_interaction
 from meanfield.problem import Problem
+from meanfield.spectrum.linear_operator import NOISE, merged_rates
 from meanfield.spectrum.stability import couplings
 from meanfield.terms.masks import mask_of
 from meanfield.terms.matrices import turns_alone
@@ -115,8 +116,9 @@ def position_modes(problem: Problem, degree: int, labels: int | None = None) -> 
         operator = degree * (degree + dimension - 1) * coupling * matrix.astype(np.complex128)
     operator -= diffusivity * degree * (degree + dimension - 1) * np.eye(len(matrix))
     eigenvalues, vectors = np.linalg.eig(operator)
-    # Of two eigenvalues with equal real parts (up to rounding), the one with Im > 0 comes first.
-    order = np.lexsort((-eigenvalues.imag, -np.round(eigenvalues.real, 12)))
+    rates = merged_rates(eigenvalues.real, NOISE * float(np.abs(operator).max()))
+    # In a pair the positive imaginary part comes first.
+    order = np.lexsort((-eigenvalues.imag, -rates))
     return PositionModes(degree, rule.values, operator, eigenvalues[order], vectors.T[order])
 
 

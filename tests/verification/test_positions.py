@@ -1023,6 +1023,17 @@ def test_profiles_about_a_stationary_measure_grow_as_the_operator_has_it():
     assert abs(rates[0]) < 1e-7 and rates[1] < -0.01
 
 
+def test_slow_modes_of_positions_are_sorted_like_fast_ones():
+    """Rates below 1e-12 would all count as equal, and stand in any order."""
+    fast, slow = (
+        mf.position_modes(
+            mf.Problem(mf.Circle(), mf.Attention(beta=5.0, mask=mf.Window(0.2), strength=each)), 3
+        )
+        for each in (1.0, 1e-13)
+    )
+    assert 1e13 * slow.eigenvalues.real[:8] == pytest.approx(fast.eigenvalues.real[:8], rel=1e-9)
+
+
 def test_operators_of_profiles_about_uniform_are_modes_of_positions():
     """Both would have their own eigenvalues of a mask."""
     problem = mf.Problem(mf.Circle(), mf.Attention(beta=5.0, mask=mf.Window(0.2)))
