@@ -54,8 +54,6 @@ from meanfield.runfile.python_file import (
     Permission,
     file_stop,
     is_function,
-    permitted_file,
-    without_code,
 )
 from meanfield.runfile.sections import INITIAL, PART_KEYS, PROBLEM_KEYS, PROFILE_KEYS
 from meanfield.simulation import Stop, timing
@@ -143,7 +141,7 @@ class Config:
     tables: dict[str, Any] = field(default_factory=dict)
     # Section -> keys that cannot act on this run; the file has none of them.
     idle: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # References to Python that is not executed; plain values replace it in the fields above.
+    # References to Python that is not executed; plain functions replace it in the fields above.
     unexecuted: tuple[str, ...] = ()
 
     @property
@@ -196,7 +194,7 @@ def load_config(
     - study: "compare" or "ensemble" for a study; an ensemble needs no [time].
     - sections: section -> keys that win over the file's; a named law replaces the file's.
     - code: Python that may be executed, see `meanfield.runfile.python_file.Permission`. Under
-      "later" plain objects replace it.
+      "later" plain functions replace it.
     """
     source = Path(path)
     tables = _current(read_document(source), f"{source}: ")
@@ -224,13 +222,7 @@ def load_config(
     # Values near the largest double overflow before they are refused.
     folder, output_path = Folder(source.parent, code), None if output is None else Path(output)
     with np.errstate(all="ignore"):
-        if code != "later":
-            return _config(source, tables, output_path, study, folder)
-        plain, unexecuted = without_code(tables)
-        for reference in unexecuted:
-            permitted_file(f"{source}: {format_value(reference)}", folder, reference)
-        checked = _config(source, plain, output_path, study, folder)
-        return replace(checked, tables=tables, unexecuted=unexecuted)
+        return _config(source, tables, output_path, study, folder)
 
 
 def _beta_of(tables: Mapping[str, Any]) -> Any:
@@ -313,6 +305,8 @@ def _config(
         for key in (key for key in keys if key in tables.get(section, {})):
             message = unused_message(key, values[section][key], problem, options)
             raise ConfigError(f"{where}: [{section}] {message}")
+    references = tuple(dict.fromkeys(folder.references))
+    inputs += [source.parent / each.rpartition(":")[0] for each in references]
     return Config(
         source=source,
         title=title,
@@ -328,6 +322,7 @@ def _config(
         fluctuations=fluctuations,
         tables=tables,
         idle=idle,
+        unexecuted=references if folder.code == "later" else (),
     )
 
 
@@ -337,11 +332,9 @@ def _hashable(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _input_files(folder: Path, tables: dict[str, Any]) -> list[Path]:
-    """Files that a valid run file reads."""
+    """Files of numbers that a valid run file reads."""
     initial = tables.get("initial", {})
-    named = [folder / initial[key] for key in ("file", "path") if key in initial]
-    _, code = without_code(tables)
-    return [*named, *(folder / each.rpartition(":")[0] for each in code)]
+    return [folder / initial[key] for key in ("file", "path") if key in initial]
 
 
 def _check_representation(problem: Problem, options: Options) -> None:

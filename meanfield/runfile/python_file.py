@@ -33,7 +33,7 @@ from meanfield.laws.initial import InitialLaw, from_density, from_points, in_rad
 from meanfield.laws.own import from_values
 from meanfield.measures import Density
 from meanfield.problem import Problem
-from meanfield.runfile.keys import HEADS, ConfigError, format_value, located, shortened
+from meanfield.runfile.keys import ConfigError, format_value, located, shortened
 from meanfield.terms.own import takes_label
 
 # Modules that all computations use: code that replaces a function in them breaks the run.
@@ -41,8 +41,8 @@ _SHARED = (np, math, builtins)
 
 
 Permission = Literal["never", "later", "inside", "anywhere"]
-"""Python that may be executed: none; none for now, plain values replace it; that in the folder of
-the run file; all."""
+"""Python that may be executed: none; none for now, plain functions replace it; that in the folder
+of the run file; all."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class Folder:
     path: Path  # paths inside the run file are relative to it
     code: Permission = "inside"  # A `Permission`
     section: str = ""  # the section that is read, for errors
+    # References to Python that the run file has made so far.
+    references: list[str] = field(default_factory=list, compare=False)
 
 
 _Reference = TypeVar("_Reference", bound="FileFunction")
@@ -65,8 +67,7 @@ def _tell(path: Path, place: Path, content: bytes) -> None:
 
 def file_function(label: str, folder: Folder, reference: str) -> FileFunction:
     """Execute a Python file and return its function; the reference is "file.py:name"."""
-    path, name = permitted_file(label, folder, reference)
-    function = _announced(FileFunction, label, path, name)
+    function = _announced(FileFunction, label, folder, reference)
     if not callable(_loaded(function)):
         raise ConfigError(f"{label} is no function.")
     return function
@@ -89,7 +90,7 @@ def functions_of(section: str, folder: Folder, table: Mapping[str, Any]) -> dict
 
 def file_term(label: str, folder: Folder, reference: str) -> FileTerm:
     """Term of a Python file, as in `file_function`."""
-    term = _announced(FileTerm, label, *permitted_file(label, folder, reference))
+    term = _announced(FileTerm, label, folder, reference)
     if not callable(getattr(_term(term), "field", None)):
         raise ConfigError(f"{label} has no method field.")
     return term
@@ -97,20 +98,24 @@ def file_term(label: str, folder: Folder, reference: str) -> FileTerm:
 
 def file_stop(label: str, folder: Folder, reference: str) -> FileStop:
     """Stop rule of a Python file, as in `file_function`."""
-    rule = _announced(FileStop, label, *permitted_file(label, folder, reference))
+    rule = _announced(FileStop, label, folder, reference)
     with located(label):
         check_arguments("stop", _loaded(rule))
     return rule
 
 
-def _announced(kind: type[_Reference], label: str, path: Path, name: str) -> _Reference:
+def _announced(kind: type[_Reference], label: str, folder: Folder, reference: str) -> _Reference:
+    path, name = _permitted_file(label, folder, reference)
+    folder.references.append(reference)
+    if folder.code == "later":
+        return kind(path.absolute(), name, None, label)
     with _guarded(label):
         content = path.read_bytes()
         _tell(path, path.absolute(), content)
         return kind(path.absolute(), name, content, label)
 
 
-def permitted_file(label: str, folder: Folder, reference: str) -> tuple[Path, str]:
+def _permitted_file(label: str, folder: Folder, reference: str) -> tuple[Path, str]:
     """File and function that a reference names, if the file is permitted."""
     file, _, name = reference.rpartition(":")
     path = folder.path / file
@@ -129,64 +134,6 @@ def permitted_file(label: str, folder: Folder, reference: str) -> tuple[Path, st
     return path, name
 
 
-def without_code(tables: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A run file with plain values in place of its Python, and the references to that Python.
-
-    The plain kernel is the exponential one of the same beta, the plain law uniform. Malformed
-    references stay.
-
-    >>> tables = {"problem": {"kernel": "zonal", "attention": "k.py:f", "normalized": True}}
-    >>> without_code(tables)
-    ({'problem': {'kernel': 'exponential', 'normalized': True, 'beta': 1.0}}, ('k.py:f',))
-    """
-    plain, functions = dict(tables), []
-    problem, initial, output = (tables.get(name) for name in ("problem", "initial", "output"))
-    kernel = problem if isinstance(problem, dict) and problem.get("kernel") == "zonal" else {}
-    if "heads" in tables or kernel.get("normalization") == "sinkhorn":
-        # Both need the exponential kernel: the zonal one stays, so that the run file is refused.
-        kernel = {}
-    if isinstance(kernel.get("attention"), str):
-        plain_kernel = {key: value for key, value in kernel.items() if key != "attention"}
-        plain["problem"] = plain_kernel | {"kernel": "exponential", "beta": kernel.get("beta", 1.0)}
-        functions.append(kernel["attention"])
-    terms = problem.get("terms") if isinstance(problem, dict) else None
-    if isinstance(terms, list) and all(isinstance(each, str) for each in terms):
-        plain["problem"] = {k: value for k, value in plain["problem"].items() if k != "terms"}
-        if "heads" not in tables:
-            # Terms alone need no beta.
-            plain["problem"].setdefault("beta", 1.0)
-        functions += terms
-    for name in ("problem", "drift", "feed_forward"):
-        plain |= {name: _without_functions(plain[name], functions)} if name in plain else {}
-    for name in HEADS:
-        if isinstance(plain.get(name), list):
-            plain[name] = [_without_functions(head, functions) for head in plain[name]]
-    if isinstance(initial, dict) and isinstance(initial.get("function"), str):
-        plain["initial"] = {"name": "uniform"}
-        functions.append(initial["function"])
-    if isinstance(output, dict) and isinstance(output.get("observables"), list):
-        observables = output["observables"]
-        own = [name for name in observables if isinstance(name, str) and ":" in name]
-        left = [name for name in observables if name not in own]
-        plain["output"] = output | {"observables": left}
-        functions += own
-    time = tables.get("time")
-    if isinstance(time, dict) and is_function(time.get("stop")):
-        plain["time"] = {key: value for key, value in time.items() if key != "stop"}
-        functions.append(time["stop"])
-    return plain, tuple(functions)
-
-
-def _without_functions(table: Any, functions: list[str]) -> Any:
-    """A table with 1 for functions of time and a window for a bias; lists their names."""
-    if not isinstance(table, dict):
-        return table
-    names = {k: value for k, value in table.items() if is_function(value) and k != "attention"}
-    functions += names.values()
-    window = {"mask": "window", "window": 0.5} if "mask" in names else {}
-    return table | dict.fromkeys(names, 1.0) | window
-
-
 @dataclass(frozen=True)
 class FileFunction:
     """Function of a user's Python file: plain data that compares, hashes and pickles.
@@ -196,7 +143,7 @@ class FileFunction:
 
     path: Path  # the file
     name: str  # the function in it
-    text: bytes  # content of the file
+    text: bytes | None  # content of the file; None if it is not executed
     label: str = field(compare=False)  # beginning of errors
 
     def __call__(self, *arguments: Any) -> Any:
@@ -261,7 +208,9 @@ def _term(reference: FileTerm) -> Any:
 
 @cache
 def _loaded(function: FileFunction) -> Callable[..., Any]:
-    """The user's function."""
+    """The user's function, or the one in place of what is not executed."""
+    if function.text is None:
+        return _NotExecuted()
     with _guarded(function.label):
         module = _executed(function.path, function.text)
         return getattr(module, function.name)  # type: ignore[no-any-return]
@@ -276,6 +225,16 @@ def _executed(path: Path, text: bytes) -> ModuleType:
     sys.modules[module.__name__] = module
     exec(compile(text, path, "exec", dont_inherit=True), vars(module))
     return module
+
+
+class _NotExecuted:
+    """In place of Python that is not executed: a smooth positive function, or a term at rest."""
+
+    def __call__(self, first: Any, *others: Any) -> Any:
+        return 1.0 + 0.5 * first
+
+    def field(self, seen: Any, x: Any, time: float) -> Any:
+        return 0.0 * x
 
 
 class _StandardError(io.TextIOBase):

@@ -425,7 +425,8 @@ def _atoms(
 
 def _function(folder: Folder, bare: Problem, /, function: str) -> InitialLaw:
     label = f"{folder.section} function = {format_value(function)}"
-    return from_function(file_function(label, folder, function))
+    own = file_function(label, folder, function)
+    return uniform() if folder.code == "later" else from_function(own)
 
 
 INITIAL: dict[str, Callable[..., InitialLaw]] = {

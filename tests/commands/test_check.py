@@ -162,12 +162,32 @@ def test_check_executes_nothing_unasked(own, cli):
     assert f"executing the Python of {own.with_name('k.py')}\nexecuted\n" in cli.err
 
 
+@pytest.mark.parametrize("changes", [
+    ["stages=[{end = 0.5}, {kernel = 'zonal', attention = 'k.py:f'}]"],
+    ["stages=[{end = 0.5}, {heads = [{value = 'k.py:f'}]}]"],
+    ["initial.name=function", "initial.function=k.py:f"],
+    ["problem.terms=['k.py:f']", "time.stop=k.py:f", "output.observables=['k.py:f']"],
+    ["problem.strength=k.py:f", "drift.matrix=k.py:f"],
+    ["problem.mask=k.py:f"],
+    ["feed_forward={input = 'k.py:f', output = 1.0}"],
+])  # fmt: skip
+def test_check_executes_no_python_of_any_section(config, changes, cli):
+    """Python that a stage names was executed."""
+    config.with_name("k.py").write_text("raise RuntimeError\n")
+    words = [word for change in changes for word in ("--set", change)]
+    facts = cli.facts("check", config, *words)
+    assert facts["not executed"].startswith("k.py:f: read it") and cli.err == ""
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ("check --set time.end=-1", "[time] end must be positive"),
         ("check --set problem.attention=no.py:f", 'must be "file.py:function" of an existing'),
         ("check --set problem.attention=../k.py:f", "is Python outside the folder of the run file"),
+        ("check --set problem.mask=causal", 'mask = "causal" needs kernel = "exponential", got "z'),
+        ("check --set problem.multipliers=[1]", "needs either multipliers = [a_0, a_1, ...] or"),
+        ("check --set problem.beta=-3", "beta = -3.0 must lie between"),
         ("check --no-code", 'k.py:f" is Python, which --no-code refuses to execute.'),
         *[(f"{name} --no-code", "which --no-code refuses") for name in ("run", "compare")],
         ("ensemble --no-code", "which --no-code refuses"),

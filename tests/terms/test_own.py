@@ -543,7 +543,7 @@ def test_a_check_executes_no_term(folder):
     """Without the term, which stands alone, a beta would be missing."""
     folder.config.with_name("mine.py").write_text(f"{FILE}raise RuntimeError\n")
     config = load_config(folder.config, code="later")
-    assert not config.problem.own_terms
+    assert config.unexecuted == ("mine.py:Linear", "mine.py:instance")
     with pytest.raises(ConfigError, match="terms = .* is Python, which --no-code refuses"):
         load_config(folder.config, code="never")
 

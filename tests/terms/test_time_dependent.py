@@ -16,7 +16,7 @@ from meanfield.carriers import Options, represent
 from meanfield.carriers.automatic import carriers
 from meanfield.commands.main import main
 from meanfield.observables import interaction_energy
-from meanfield.runfile.python_file import without_code
+from meanfield.runfile import load_config
 from meanfield.store.run_file import load
 
 LAW = mf.perturbed_uniform([[1, 0.3, 0.1], [2, 0.2, 0.5]])
@@ -256,9 +256,8 @@ def test_a_check_executes_no_function(folder, monkeypatch, capsys):
     Path("clock.py").write_text(f"{FILE}raise RuntimeError\n")
     assert main(["check", "run.toml"]) == 0
     assert "clock.py:beta" in capsys.readouterr().out
-    tables = {"heads": [{"value": "clock.py:turn"}], "problem": {"beta": 2.0}}
-    plain, names = without_code(tables)
-    assert plain["heads"] == [{"value": 1.0}] and names == ("clock.py:turn",)
+    heads = ['heads=[{value = "clock.py:turn"}]', "drift=", "problem.strength=", "problem.beta=2"]
+    assert load_config("run.toml", heads, code="later").unexecuted == ("clock.py:turn",)
     assert main(["check", "run.toml", "--no-code"]) == 2
     assert "--no-code refuses" in capsys.readouterr().err
 

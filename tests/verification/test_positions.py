@@ -22,7 +22,6 @@ from meanfield.fields.blocks import attention_entropies, attention_matrices
 from meanfield.fields.heads import heads_interaction
 from meanfield.observables import energy_note
 from meanfield.runfile import load_config
-from meanfield.runfile.python_file import without_code
 from meanfield.runfile.written import written
 from meanfield.terms.masks import pair_weights
 
@@ -1247,11 +1246,13 @@ def test_biases_of_python_have_a_name_alone(tmp_path):
         _ = mf.load(tmp_path / "run.h5").problem
 
 
-def test_checks_without_code_have_a_window_in_place_of_a_bias():
-    """`check --no-code` would look at a problem without positions."""
-    plain, functions = without_code({"problem": {"mask": "bias.py:near", "causal": True}})
-    assert plain["problem"] == {"mask": "window", "window": 0.5, "causal": True}
-    assert functions == ("bias.py:near",)
+def test_checks_without_code_have_a_bias_too(tmp_path):
+    """`check` would look at a problem without positions."""
+    (tmp_path / "bias.py").write_text("raise RuntimeError")
+    (tmp_path / "run.toml").write_text(RUN.replace("4.0 }", '4.0, mask = "bias.py:near" }'))
+    config = load_config(tmp_path / "run.toml", code="later")
+    assert config.unexecuted == ("bias.py:near",)
+    assert isinstance(config.problem.mask, mf.Bias)
 
 
 def test_stages_change_masks(tmp_path):
