@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 import meanfield
-from meanfield.commands.arguments import parser
 from meanfield.commands.main import main
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -40,25 +39,11 @@ PAGES = [
     for path in sorted(DOCS.glob("*.md"))
     if BLOCK.search(path.read_text(encoding="utf-8"))
 ]
-# What takes seconds, by a pattern a page: every day the options of such commands are read, and such
-# blocks of Python are left out; what they show has sharper tests of its own.
-LONG = {
-    "commands.md": "ensemble nine", "getting-started.md": "--runs", "how-to-choose.md": "noisy",
-    "numerics.md": "two_cluster_time|sph_harm_y", "random-layers.md": "mf.simulate",
-}  # fmt: skip
-SLOW = {
-    "how-do-i.md", "late-times.md", "layers.md", "misprints.md", "perspective.md", "sweeps.md",
-}  # fmt: skip
-CASES = [
-    pytest.param(name, whole, marks=pytest.mark.slow if whole and name in {*LONG, *SLOW} else ())
-    for name in PAGES
-    for whole in ((False, True) if name in LONG else (True,))
-]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "whole"), CASES)
-def test_examples_of_a_page_give_what_it_shows(name, whole, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", PAGES)
+def test_examples_of_a_page_give_what_it_shows(name, tmp_path, monkeypatch):
     """A reader who repeats the page would see something else."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
@@ -68,7 +53,6 @@ def test_examples_of_a_page_give_what_it_shows(name, whole, tmp_path, monkeypatc
     monkeypatch.setattr("meanfield.commands.progress._SECONDS_BETWEEN_LINES", 1e6)
     names: dict[str, Any] = {}
     status = 0
-    left_out = "(?!)" if whole else LONG[name]
     text = (DOCS / name).read_text(encoding="utf-8")
     for block in BLOCK.finditer(text):
         language, body = block.groups()
@@ -78,13 +62,9 @@ def test_examples_of_a_page_give_what_it_shows(name, whole, tmp_path, monkeypatc
             if title:
                 (tmp_path / title.group(1)).write_text(body, encoding="utf-8")
         elif language == "pycon":
-            if not re.search(left_out, body):
-                check_doctest(body, names, name, line)
+            check_doctest(body, names, name, line)
         else:
             for command, page in commands(body):
-                if re.search(left_out, command):
-                    parser().parse_args(shlex.split(command)[1:])
-                    continue
                 options, status = output(command, status)
                 assert same(page, options), f"{name}:{line}: $ {command}\n{options}"
 
