@@ -224,7 +224,7 @@ def planned(
     )
     plain = {each.name: others[each.name] for each in fields(Options) if each.name in others}
     options = Options(representation, step=scaled_step, **plain)
-    check_options(problem, options)
+    check_options(problem, replace(options, step=step))  # as the user typed it
     chosen = observables_beside(observables, usual_observables(problem.manifold))
     evolution = Evolution(problem, options, times, unit, stop, chosen)
     count = len(times) if save is None else save

@@ -457,5 +457,5 @@ def _check_pace(before: Checkpoint, now: Checkpoint, end: float) -> None:
             now.time,
             now.steps,
             f"steps of {step:.2g} would not come to t = {end:g} in {MOST_STEPS:g} steps: lower "
-            "end or strength",
+            "the end time, or the strength",
         )

@@ -294,6 +294,7 @@ def test_uniform_is_reported_stationary(caplog):
         ({"spacing": "log"}, 'spacing = "log" needs save = COUNT of at least 2 and first between'),
         ({"first": 0.5}, 'first needs spacing = "log"'),
         ({"step": 0.1}, "step = 0.1 cannot act: it is for noisy particles"),
+        ({"step": 0.1, "unit": "growth"}, "step = 0.1 cannot act: it is for noisy particles"),
         ({"tolerence": 1e-8}, "tolerence is not known; did you mean tolerance?"),
         ({"until": "1"}, r"until must be a number, got '1' \(str\)"),
         ({"save": 2_000_000}, "save must be at most 1000000 times"),

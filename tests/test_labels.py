@@ -73,6 +73,8 @@ def test_labels_are_of_problems_that_have_them():
         mf.Problem(circle, mf.linear(), mf.USA, law)
     with pytest.raises(ValueError, match=r"frequencies have from_labels"):
         mf.Problem(circle, mf.linear(), mf.USA, law, frequencies=spread)
+    with pytest.raises(TypeError, match=r"densities\(0.5\) gave 3.0 \(float\), expected a law"):
+        mf.from_labels(lambda s: 3.0).parts(circle, np.array([0.5]))
     refused(r"this problem has two", mf.Problem(circle, causal, frequencies=spread).labels)
     with pytest.raises(ValueError, match=r"on the circle; elsewhere a rotation has an axis"):
         mf.Problem(mf.Sphere(), mf.linear(), mf.USA, frequencies=spread)

@@ -690,7 +690,9 @@ class from_labels(PlainLaw):
     ) -> ModalArray:
         law = law_of(label)
         if not hasattr(law, "build"):
-            raise TypeError(f"from_labels: law_of({label:g}) gave {describe(law)}, expected a law.")
+            raise TypeError(
+                f"from_labels: densities({label:g}) gave {describe(law)}, expected a law."
+            )
         return _density(law.build(manifold), "a law of labels").coefficients
 
     def build(self, manifold: Manifold) -> Density:
