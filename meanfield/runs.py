@@ -1,6 +1,6 @@
 """A finished or stopped run: arrays over the saved times, with their attributes.
 
-A `Run` contains no file and no solver. `collect` makes one from a stream of snapshots,
+A `Run` contains no file and no solver. `assembled` makes one from snapshots,
 `store.run_file.load` from a file.
 """
 
@@ -23,7 +23,7 @@ from meanfield.described import ResultBase, data_frame
 from meanfield.events import Event
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.names import VIEWS
-from meanfield.observables import USUAL_OBSERVABLES, Observable, chosen_observables, observe
+from meanfield.observables import Observable, observe
 from meanfield.observables.clusters import visible_counts
 from meanfield.problem import Problem
 from meanfield.problem_facts import growth_rates_in_attributes, problem_attributes
@@ -31,7 +31,7 @@ from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.spaces import Manifold, named_space
 from meanfield.spectrum.stability import growth_rate_max
 from meanfield.spectrum.time_units import unit_length
-from meanfield.status import COMPLETED, is_finished
+from meanfield.status import is_finished
 
 if TYPE_CHECKING:
     import xarray
@@ -474,18 +474,6 @@ def stored_state(run: Run, save: int) -> Density | Measure:
             f"the state at t = {run.time[save]:g} was not kept or not loaded: {KEEP_STATES}."
         )
     return measure
-
-
-def collect(
-    problem: Problem,
-    stream: Iterable[Snapshot],
-    observables: Iterable[str | Observable] = USUAL_OBSERVABLES,
-    unit: str = "scaled",
-) -> Run:
-    """Run from a stream of snapshots, with their observables."""
-    chosen = chosen_observables(observables)
-    rows = [(snapshot, observed(problem, snapshot, chosen)) for snapshot in stream]
-    return assembled(problem, rows, {"status": COMPLETED, "requested_time_unit": unit})
 
 
 def observed(

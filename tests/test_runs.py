@@ -18,7 +18,7 @@ from meanfield.errors import SimulationError
 from meanfield.files import OutputError, not_written, replace_bytes
 from meanfield.observables import resolution
 from meanfield.problem_facts import problem_attributes
-from meanfield.runs import Run, collect, padded
+from meanfield.runs import Run, assembled, padded
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.status import COMPLETED, RUNNING, cut_short, is_cut_short
 from meanfield.store import recorder
@@ -191,18 +191,19 @@ def test_run_shows_what_it_is(run):
 
 def test_empty_run_can_be_printed():
     """A run that was interrupted at once would fail in a notebook."""
-    empty = collect(PROBLEM, [])
+    empty = assembled(PROBLEM, [], {})
     assert repr(empty) == "Run(circle, 0 saved times from t = 0 to 0, completed)"
     assert "<table>" in empty._repr_html_()
 
 
-def test_collect_keeps_the_order_of_the_stream():
+def test_assembled_runs_keep_the_order_of_the_stream():
     """Rows would belong to other times."""
     from meanfield.carriers import Options, represent
 
     representation = represent(PROBLEM, Options())
     stream = trajectory(PROBLEM, representation, [0.25, 0.75], tolerance=1e-10)
-    assert collect(PROBLEM, stream).time.tolist() == [0.25, 0.75]
+    run = assembled(PROBLEM, [(snapshot, {}) for snapshot in stream], {})
+    assert run.time.tolist() == [0.25, 0.75]
 
 
 @pytest.mark.parametrize(

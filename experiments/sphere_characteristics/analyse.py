@@ -17,9 +17,10 @@ from claims import Claim, near_zero
 
 import meanfield as mf
 from meanfield.carriers import Options, represent
+from meanfield.observables import USUAL_OBSERVABLES, chosen_observables
 from meanfield.problem import Problem
 from meanfield.runfile import load_config
-from meanfield.runs import collect
+from meanfield.runs import assembled, observed
 from meanfield.trajectory import trajectory
 
 SECONDS = 300, 30
@@ -91,7 +92,9 @@ def carried(
     began = time.perf_counter()
     carrier = represent(problem, Options(name=representation, tolerance=tolerance))
     stream = trajectory(problem, carrier, times, tolerance=steps or tolerance)
-    return collect(problem, stream), time.perf_counter() - began
+    chosen = chosen_observables(USUAL_OBSERVABLES)
+    rows = [(snapshot, observed(problem, snapshot, chosen)) for snapshot in stream]
+    return assembled(problem, rows, {}), time.perf_counter() - began
 
 
 def refined(

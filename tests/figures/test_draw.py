@@ -22,7 +22,7 @@ from meanfield.figures.draw.axes import label_ends
 from meanfield.figures.draw.figures import SUFFIXES, write_figure
 from meanfield.figures.draw.prediction import dispersion_picture, facts
 from meanfield.figures.draw.spectrum import draw_rates, save_dispersion
-from meanfield.runs import collect
+from meanfield.runs import assembled
 
 LAW = mf.perturbed_uniform([[1, 0.06, 0.02], [3, 0.0, -0.05], [4, 0.1, 0.02]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA, LAW)
@@ -55,7 +55,7 @@ def possible(kind, name):
     (lambda: plot(run_of("density"), "densty"), ValueError,
      r"'densty' is not known. Did you mean density. Known: "),
     # A run stopped at once would end in an IndexError.
-    (lambda: plot(collect(PROBLEM, [])), ValueError, "no saved times"),
+    (lambda: plot(assembled(PROBLEM, [], {})), ValueError, "no saved times"),
     # A format that is not offered would be drawn first and refused by matplotlib.
     (lambda: save_plot(run_of("density"), "figure.bmp"), ValueError,
      r"end in .png, .pdf, .svg, .mp4 or .gif, got '.bmp'"),

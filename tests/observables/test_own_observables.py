@@ -14,7 +14,7 @@ from parameters import refused, together
 import meanfield as mf
 from meanfield.commands.main import main
 from meanfield.observables import OBSERVABLES, Observable, chosen_observables, observe
-from meanfield.runs import collect, padded
+from meanfield.runs import assembled, padded
 from meanfield.snapshot import Snapshot
 
 PROBLEM = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
@@ -162,7 +162,9 @@ def test_run_holds_own_observables_padded():
         length = next(lengths)
         return 7.0 if length == 1 else np.arange(length)
 
-    run = collect(PROBLEM, iter(snapshots), [("own", first), ("growing", growing)])
+    chosen = chosen_observables([("own", first), ("growing", growing)])
+    values = [observe(PROBLEM, each.measure, each.moments, chosen) for each in snapshots]
+    run = assembled(PROBLEM, list(zip(snapshots, values, strict=True)), {})
     assert run.observables["own"] == pytest.approx([first(DENSITY)] * 3, rel=1e-15)
     assert run.observables["growing"][2].tolist() == [0.0, 1.0, 2.0]
     assert np.isnan(run.observables["growing"][0]).tolist() == [False, True, True]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.runs import collect
+from meanfield.runs import assembled
 
 LAW = mf.perturbed_uniform([[2, 0.3, 0.0], [3, 0.0, 0.1]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, LAW)
@@ -26,7 +26,7 @@ def test_run_prints_what_info_prints(tmp_path, cli):
     assert f"{run}\n" == cli("info", tmp_path / "run.h5")
     assert str(run).endswith(str(run.fluctuations))
     assert str(run.fluctuations).startswith("fluctuations of N tokens at t = ")
-    assert "created" not in str(collect(PROBLEM, []))
+    assert "created" not in str(assembled(PROBLEM, [], {}))
 
 
 @pytest.mark.slow
