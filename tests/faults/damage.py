@@ -43,6 +43,7 @@ def zeroed(content: bytes, rng: random.Random) -> bytes:
 
 
 def mixed(content: bytes, rng: random.Random) -> bytes:
+    """Blocks swapped, left out, doubled, and more behind the end."""
     size = rng.choice(BLOCKS)
     a, b = sorted(rng.randrange(0, len(content), size) for _ in range(2))
     first, second = content[a : a + size], content[b : b + size]
