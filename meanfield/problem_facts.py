@@ -21,12 +21,7 @@ _MOST_STAGES = 6
 def problem_attributes(problem: Problem) -> dict[str, Any]:
     """Attributes of a problem; `Facts` describes them."""
     of, alone = problem.attention, problem.unlabelled
-    has_rates = (
-        alone.is_isotropic
-        and not problem.has_rotary
-        and not alone.terms
-        and problem.layering.keeps_time
-    )
+    has_rates = alone.is_isotropic and not problem.has_rotary and problem.layering.keeps_time
     kernel = "exponential" if of else problem.own_kernel.name
     if problem.own_terms and of == STILL:
         kernel = "none"

@@ -78,6 +78,8 @@ class PlainLaw:
 
     def _take(self, **values: Any) -> None:
         for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)  # laws are equal by value
             object.__setattr__(self, name, value)
 
 

@@ -223,13 +223,13 @@ class from_values(PlainLaw):
                 f"values on a grid are no density on the {manifold.name}: give mf.from_function of "
                 "the polar angle, or the moments int P_l dmu, mf.from_density."
             )
-        make = _on_circle if manifold.is_circle else _on_sphere
-        series = make(self.values, self.grid)
+        on_circle = manifold.is_circle
+        series = _on_circle(self.values) if on_circle else _on_sphere(self.values, self.grid)
         density = Density(manifold, series / series.flat[0].real)
         return checked_positive(density, "Smooth the values, or give more of them")
 
 
-def _on_circle(values: FloatArray, grid: str) -> ModalArray:
+def _on_circle(values: FloatArray) -> ModalArray:
     """Coefficients of the trigonometric polynomial of least degree through the values."""
     if values.ndim != 1:
         raise ValueError(

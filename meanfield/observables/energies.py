@@ -86,9 +86,8 @@ def energy_unit(problem: Problem) -> float:
             return 0.5
         # With scores 0 only the fixed fields have an energy, in its own unit.
         return 0.5 / problem.beta if problem.beta else 1.0
-    kernel, one, dimension = problem.own_kernel, np.ones(1), problem.manifold.dimension
-    of = kernel.attention if kernel.log_slope else kernel.potential
-    whole = _normalised_reference(kernel, dimension) if kernel.beta < 0 else float(of(one)[0])
+    kernel = problem.own_kernel
+    whole = _reference(kernel, problem.manifold.dimension)
     # W = a / beta of the built-in kernels.
     return 0.5 * problem.flow.strength * whole / (kernel.beta if kernel.log_slope else 1.0)
 
@@ -117,34 +116,35 @@ def _pair_energy(problem: Problem, measure: Density | Measure | None) -> float:
     if not isinstance(measure, Measure):
         return float("nan")
     kernel, x, mass = problem.own_kernel, measure.points, measure.mass
+    function, _ = _potential(kernel)
     rows = max(1, PAIRS_AT_ONCE // len(x))
     total = 0.0
     for i in range(0, len(x), rows):
         cosines = np.clip(x[i : i + rows] @ x.T, -1.0, 1.0)
-        # W = a / beta of the built-in kernels: the factor cancels.
-        values = kernel.attention(cosines) if kernel.log_slope else kernel.potential(cosines)
-        total += float(mass[i : i + rows] @ (values @ mass))
-    if kernel.beta < 0:
-        return total / float(_normalised_reference(kernel, problem.manifold.dimension))
-    one = np.ones(1)
-    return total / float((kernel.attention(one) if kernel.log_slope else kernel.potential(one))[0])
+        total += float(mass[i : i + rows] @ (function(cosines) @ mass))
+    return total / _reference(kernel, problem.manifold.dimension)
 
 
-def _normalised_reference(kernel: Kernel, dimension: int) -> float:
-    """Mean of a(<x, y>), or of W, over uniform pairs: the reference for beta < 0."""
+def _potential(
+    kernel: Kernel,
+) -> tuple[Callable[[FloatArray], FloatArray], Callable[[int, int], FloatArray]]:
+    """W and its multipliers; of the built-in kernels a = beta W, as 1 / beta may overflow."""
     if kernel.log_slope:
-        return float(kernel.attention_multipliers(dimension, 0)[0])
-    return float(kernel.potential_multipliers(dimension, 0)[0])
+        return kernel.attention, kernel.attention_multipliers
+    return kernel.potential, kernel.potential_multipliers
+
+
+def _reference(kernel: Kernel, dimension: int) -> float:
+    """Value of `_potential` at a point, for beta < 0 its mean over uniform pairs."""
+    function, multipliers = _potential(kernel)
+    return float(multipliers(dimension, 0)[0] if kernel.beta < 0 else function(np.ones(1))[0])
 
 
 @lru_cache(maxsize=64)
 def energy_multipliers(kernel: Kernel, dimension: int, degree: int) -> FloatArray:
     """Multipliers of the potential, divided by twice the reference energy."""
-    if kernel.log_slope:
-        # W = a / beta: the factor 1 / beta cancels in the ratio, also where it would overflow.
-        multipliers, function = kernel.attention_multipliers(dimension, degree), kernel.attention
-    else:
-        multipliers, function = kernel.potential_multipliers(dimension, degree), kernel.potential
+    function, multipliers_of = _potential(kernel)
+    multipliers = multipliers_of(dimension, degree)
     reference = multipliers[0] if kernel.beta < 0 else function(np.ones(1))[0]
     return np.asarray(multipliers / reference)
 
@@ -340,8 +340,7 @@ def heads_energy(problem: Problem, moments: ModalArray, measure: Density | Measu
             total += gamma * s * float(points.mass @ np.exp(log_partition - s))
             continue
         series = head_table(space, head, False, s).partition(moments)
-        log_partition = space.resize(moments, space.degree_of(series))
-        total += gamma * s * space.inner(series, log_partition)
+        total += gamma * s * space.inner(series, space.resize(moments, space.degree_of(series)))
     return total
 
 

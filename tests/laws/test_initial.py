@@ -217,3 +217,16 @@ def test_configurations_that_are_none_are_refused(space, arguments, message):
     """In one line that says what to do."""
     with pytest.raises(ValueError, match=message):
         mf.configuration(*arguments).build(space)
+
+
+@pytest.mark.parametrize("law, name", [
+    (mf.from_points(np.ones(2), np.full(2, 0.5)), "points"),
+    (mf.from_points(np.ones(2), np.full(2, 0.5)), "weights"),
+    (mf.from_values(np.ones(4)), "values"),
+    (mf.from_labels(np.ones((2, 3))), "densities"),
+    (mf.from_density(np.ones(2)), "coefficients"),
+])  # fmt: skip
+def test_arrays_of_laws_are_read_only(law, name):
+    """Laws are equal, and hashed, by value: a changed array would be found as another law."""
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(law, name)[0] = 0.5
