@@ -152,10 +152,14 @@ def _split(text: str, said: str) -> Iterable[list[Any]]:
 
 
 def _parts(text: str) -> Iterable[str]:
-    depth, quote, start = 0, "", 0
+    depth, quote, escaped, start = 0, "", False, 0
     for i, letter in enumerate(text):
-        if quote:
-            quote = "" if letter == quote and text[i - 1] != "\\" else quote
+        if escaped:
+            escaped = False
+        elif quote:
+            # Strings in single quotes have no escapes.
+            escaped = letter == "\\" and quote == '"'
+            quote = "" if letter == quote else quote
         elif letter in "\"'":
             quote = letter
         elif letter in "[{":

@@ -37,3 +37,16 @@ def test_lists_and_words_stay_whole():
     for value in ("none", 'a "b", c', {"name": "x", "modes": [[1, 0.5]]}, 1e300, -3, True):
         (result,) = parameters_of([f"problem.normalization={toml_value(value)}"], SECTIONS)
         assert result.values == (value,) and value_of(toml_value(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        (r"'a\','b'", ("a\\", "b")),
+        (r'"a\\","b"', ("a\\", "b")),
+        (r'"a\"","b,c"', ('a"', "b,c")),
+    ],
+)
+def test_a_backslash_escapes_a_quote_where_toml_says_so(text, values):
+    """Two values would become one."""
+    assert parameters_of([f"problem.normalization={text}"], SECTIONS)[0].values == values
