@@ -185,7 +185,8 @@ def particles(
     else:
         if tokens is None or tokens < 1:
             raise ValueError(f"particles drawn from a density need tokens >= 1, got {tokens}.")
-        check_tokens(tokens, math.prod(problem.manifold.point_shape))
+        noisy = bool(problem.flow.diffusivity)
+        check_tokens(tokens, math.prod(problem.manifold.point_shape), noisy)
         points = tokens_of(problem.manifold, measure, tokens, np.random.default_rng(seed))
     if problem.attention is not None:
         pair_weights(problem.attention.masking, len(points))  # refuses other numbers of tokens

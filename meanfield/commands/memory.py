@@ -19,7 +19,7 @@ from meanfield.carriers.automatic import hands_over, largest_degree
 from meanfield.commands.progress import say
 from meanfield.commands.studies import worker_count
 from meanfield.engines import limits
-from meanfield.engines.limits import available_memory
+from meanfield.engines.limits import MOVING, NOISY, available_memory
 from meanfield.laws.sampling import drawing_bytes
 from meanfield.measures import Density, Measure
 from meanfield.observables.clusters import cluster_radius, grid_degree, grid_size
@@ -29,10 +29,6 @@ from meanfield.store.recorder import PENDING_BYTES
 
 # Interpreter, libraries and compiled kernels: 190 to 300 MiB, up to 340 while kernels compile.
 _BASE = 280 * 2**20
-# Runge-Kutta of order eight holds 19 arrays, its dense output 15, and slopes the rest.
-_MOVING = 52
-# Noisy tokens have no stages, but normal numbers, also of a bridge to a save inside a step.
-_NOISY = 17
 # An ensemble of densities only draws its tokens; the nodes that it moves are few.
 _DRAWN = 10
 # Copies of each number of a comparison: collected, in the study, written. Bytes of each task.
@@ -166,7 +162,7 @@ def study_need(
     results: float = 0.0,
 ) -> Need:
     """Memory of a study: `shared` in each process beside its tokens, `results` in this one."""
-    arrays = _NOISY if config.problem.flow.diffusivity else _MOVING
+    arrays = NOISY if config.problem.flow.diffusivity else MOVING
     if section == "ensemble" and config.ensemble.representation == "density":
         arrays = _DRAWN
     each = (
@@ -196,7 +192,7 @@ def _check_workers(
 
 def _need(config: Config, name: str, state: float, count: int, *, observed: bool = True) -> Need:
     dimension = config.problem.manifold.dimension
-    arrays, observation = float(_MOVING), 0.0
+    arrays, observation = float(MOVING), 0.0
     if name == "density":
         arrays = float(_CIRCLE_DENSITY if dimension == 1 else _SPHERE_DENSITY)
         if config.problem.manifold.has_rings:
@@ -209,7 +205,7 @@ def _need(config: Config, name: str, state: float, count: int, *, observed: bool
         what, remedy = f"{count} nodes", "Raise tolerance"
     else:
         what, remedy = f"{count} tokens", "Take fewer tokens"
-        arrays = _NOISY if config.problem.flow.diffusivity else _MOVING
+        arrays = NOISY if config.problem.flow.diffusivity else MOVING
         observation = _drawing(config, count)
     waiting = 0.0
     if config.output.state == "all":

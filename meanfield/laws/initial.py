@@ -422,7 +422,8 @@ class normal_tokens(PlainLaw):
             )
 
     def build(self, manifold: Manifold) -> Measure:
-        check_tokens(self.tokens, manifold.ambient)
+        # A law does not know its noise, with which tokens take the least memory.
+        check_tokens(self.tokens, manifold.ambient, noisy=True)
         rng = np.random.default_rng(self.seed)
         return Measure(manifold, self.scale * rng.standard_normal((self.tokens, manifold.ambient)))
 
