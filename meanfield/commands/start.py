@@ -15,7 +15,7 @@ from meanfield.errors import list_names
 def init_command(options: argparse.Namespace) -> int:
     """A commented run file to start from."""
     path = Path(options.name)
-    if not path.name or not path.name.isprintable():
+    if path.name in ("", "..") or not path.name.isprintable():
         raise ValueError(f"{options.name!r} is no name of a file.")
     if path.suffix != ".toml":
         path = path.with_name(path.name + ".toml")
@@ -44,11 +44,12 @@ def schema_command(options: argparse.Namespace) -> int:
     """Keys of run files: a JSON schema for editors, or a table of a section."""
     from meanfield.runfile.schema import key_table, run_file_keys, run_file_schema
 
-    sections = [name for name, keys in run_file_keys().items() if keys]
+    sections = run_file_keys()
     if options.section is None:
         print(json.dumps(run_file_schema(), indent=2))
     elif options.section in sections:
-        print(key_table(options.section))
+        alone = f"{options.section} has no keys beside those of initial."
+        print(key_table(options.section) if sections[options.section] else alone)
     else:
         raise ValueError(
             f"schema: section {options.section} is not known. "

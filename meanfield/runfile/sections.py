@@ -200,7 +200,7 @@ def _problem(
         own_mask = mask_of_keys(section, mask, window, globals, causal)
         rotary = Rotary(rotary_length or 0.0, rotary_base)
     if rotary_length is None and rotary != Rotary(0.0):
-        raise ConfigError(f"{section} rotary_base belongs to rotary_length: give both or neither.")
+        raise ConfigError(f"{section} rotary_base needs rotary_length: give both, or drop it.")
     flow = Flow(how, strength, diffusivity)
     check_range(flow)
     space = manifold_of(manifold)

@@ -47,7 +47,7 @@ def test_existing_file_is_never_replaced(cli):
     assert Path("run.toml").read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["", ".", "/", "new\nline", "nodir/run"])
+@pytest.mark.parametrize("name", ["", ".", "..", "/", "new\nline", "nodir/run"])
 def test_impossible_name_is_one_line(name, cli):
     """A slip would be a traceback."""
     said = cli.refused("init", name)

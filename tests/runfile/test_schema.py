@@ -108,4 +108,7 @@ def test_command_prints_schema_and_tables(cli):
     """The shell would write something else into the file that editors read."""
     assert json.loads(cli("schema")) == run_file_schema()
     assert cli("schema", "initial.mixture") == key_table("initial.mixture") + "\n"
+    assert cli("schema", "initial.uniform") == (
+        "initial.uniform has no keys beside those of initial.\n"
+    )
     assert "section tim is not known. Did you mean time?" in cli.refused("schema", "tim")

@@ -1286,7 +1286,7 @@ def test_stages_change_masks(tmp_path):
         ),
         (["normalization=sinkhorn", "mask=window", "window=0.3"], "exclude each other"),
         (["rotary_length=3", "rotary_base=0.5"], "must be at least 1, got 0.5."),
-        (["rotary_base=100"], "rotary_base belongs to rotary_length: give both or neither."),
+        (["rotary_base=100"], "rotary_base needs rotary_length: give both, or drop it."),
         (["rotary_length=3", "kernel=linear"], 'rotary_length needs kernel = "exponential"'),
         (["rotary_length=3", "manifold=sphere"], "queries have 3 components: take an even number"),
     ],
