@@ -218,6 +218,8 @@ def _axes(shape: tuple[int | None, ...]) -> str:
 
 ADVICE = "Restore a copy, or make it anew."
 """Advice for a damaged file."""
+EXPECTED = "Expected results that meanfield wrote, such as those of meanfield run."
+"""Advice for a file of another program."""
 # A run has about a hundred names; other programs may add more.
 _MOST_NAMES = 5000
 _LONGEST_NAME = 255
@@ -276,7 +278,7 @@ def _what_else(name: str) -> str:
         begin = file.read(8)
     for signature, kind in _OTHERS.items():
         if begin.startswith(signature):
-            return f", but {kind}. Expected what meanfield run, compare, ensemble or diagram wrote."
+            return f", but {kind}. {EXPECTED}"
     return f". {ADVICE}"
 
 

@@ -64,6 +64,7 @@ from meanfield.spaces.label_cells import usual_order
 from meanfield.spectrum.time_units import TIME_UNITS
 from meanfield.store.layout import (
     EXPANSION,
+    EXPECTED,
     FormatError,
     check_counts,
     check_grows,
@@ -189,9 +190,8 @@ def check_format(path: str | os.PathLike[str], file: h5py.File) -> None:
             "meanfield.load, or look at it with meanfield info."
         )
     if version != FORMAT_VERSION or "time" not in file:
-        advice = "Run its configuration again with this version."
-        if version is None:
-            advice = "Expected what meanfield run, compare, ensemble or diagram wrote."
+        again = "Run its configuration again with this version."
+        advice = EXPECTED if version is None else again
         raise FormatError(
             f"{os.fspath(path)} is not a run file of format {FORMAT_VERSION} "
             f"(format_version is {version}). {advice}"

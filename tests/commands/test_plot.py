@@ -62,7 +62,7 @@ def test_study_is_drawn(tmp_path, cli):
     ("", b"", "plot needs a file of results"),
     ("a.toml", b"[problem]", "but a run file: make its results with meanfield run"),
     ("a.png", b"\x89PNG\r\n",
-     "but a figure. Expected what meanfield run, compare, ensemble or diagram"),
+     "but a figure. Expected results that meanfield wrote, such as those of meanfield run."),
     ("a.npy", b"\x93NUMPY\x01", "but an array of NumPy"),
     ("a.h5", b"hello", "is not a readable HDF5 file. Restore a copy"),
 ])  # fmt: skip
