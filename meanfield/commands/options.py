@@ -38,7 +38,8 @@ def answer(options: argparse.Namespace, report: Report, result: Any = None) -> N
 
 def problem_of(options: argparse.Namespace) -> Problem:
     """Problem of --manifold, --beta, --kernel, --normalization, --strength and --diffusivity."""
-    flow = replace(flow_of(options), strength=options.strength, diffusivity=options.diffusivity)
+    given = {name: getattr(options, name) for name in ("strength", "diffusivity")}
+    flow = replace(flow_of(options), **{k: v for k, v in given.items() if v is not None})
     return Problem(manifold_of(options.manifold), kernel_of(options.kernel, options.beta), flow)
 
 
@@ -47,8 +48,9 @@ def flow_of(options: argparse.Namespace) -> Flow:
     return Flow(options.normalization, normalized=options.normalized)
 
 
-def kernel_of(name: str, beta: float) -> Kernel:
-    """Kernel that --kernel names."""
+def kernel_of(name: str | None, beta: float) -> Kernel:
+    """Kernel that --kernel names, by default the exponential one."""
+    name = "exponential" if name is None else name
     if name not in KERNELS:
         raise ValueError(f"--kernel {name} is not known. {list_names(name, KERNELS)}")
     return KERNELS[name](beta)

@@ -37,6 +37,9 @@ _SHOWN = 40
 _MOST_THRESHOLDS = 12
 _MOST_MODES = 12
 _POSITION_MODES = 4
+_OF_PROBLEM = (
+    "manifold", "beta", "kernel", "normalization", "normalized", "strength", "diffusivity",
+)  # fmt: skip
 # Velocities below this are rounding.
 _AT_REST = 1e-9
 
@@ -189,24 +192,14 @@ def incoherence(
 
 def _check_source(options: argparse.Namespace) -> None:
     """Require a run file or the options of a problem, not both."""
-    options_present = {
-        "--manifold": options.manifold is not None,
-        "--beta": options.beta is not None,
-        "--kernel": options.kernel != "exponential",
-        "--normalization": options.normalization is not None,
-        "--normalized": options.normalized is not None,
-        "--strength": options.strength != 1.0,
-        "--diffusivity": options.diffusivity != 0.0,
-    }
+    given = [name for name in _OF_PROBLEM if getattr(options, name) is not None]
     if options.config is not None:
-        for name, said in options_present.items():
-            if said:
-                key = name.removeprefix("--")
-                raise ValueError(
-                    f"{name} is in the run file: leave it out, or --set problem.{key}=..."
-                )
+        if given:
+            raise ValueError(
+                f"--{given[0]} is in the run file: leave it out, or --set problem.{given[0]}=..."
+            )
         return
-    missing = [name for name in ("--manifold", "--beta") if not options_present[name]]
+    missing = [f"--{name}" for name in ("manifold", "beta") if name not in given]
     if missing:
         raise ValueError(
             f"the following arguments are required: {', '.join(missing)}; or a run file, "

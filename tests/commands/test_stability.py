@@ -108,6 +108,9 @@ def test_uniform_that_heads_move_has_no_rates(answer, cli, tmp_path):
         ("--plot x.png", "the density is not stationary"),
         ("--tokens 5", "this problem has heads"),
         ("--beta 2", "--beta is in the run file: leave it out, or --set problem.beta="),
+        ("--kernel exponential", "--kernel is in the run file: leave it out, or --set problem.ke"),
+        ("--strength 1", "--strength is in the run file"),
+        ("--diffusivity 0", "--diffusivity is in the run file"),
     ):
         assert message in cli.refused("stability", "--config", path, *line.split())
 
