@@ -90,11 +90,8 @@ def view_command(options: argparse.Namespace) -> int:
     output = Path(options.output or Path(options.file).with_suffix(SUFFIX))
     page = view(run, options.frames, {"file": Path(options.file).name})
     print(page.save(output))
-    if options.open:
-        import webbrowser
-
-        if not webbrowser.open(output.resolve().as_uri()):
-            raise ValueError(f"no browser was found: open {output} in one.")
+    if options.open and not webbrowser.open(output.resolve().as_uri()):
+        raise ValueError(f"no browser was found: open {output} in one.")
     return 0
 
 

@@ -132,6 +132,14 @@ _LONG_DEGREE = 350
 
 def phase_command(options: argparse.Namespace) -> int:
     """Noise at which order sets in, with or without a jump."""
+    try:
+        return _phase(options)
+    except ContinuationError as error:
+        say(f"meanfield: {one_line(str(error))}")
+        return 1
+
+
+def _phase(options: argparse.Namespace) -> int:
     betas = inverse_temperatures(options.beta)
     if options.kernel == "linear" and len(betas) > 1:
         raise ValueError("--kernel linear does not depend on beta: give --beta 0, not a range.")
@@ -146,11 +154,7 @@ def phase_command(options: argparse.Namespace) -> int:
         problems = [problem_at(beta) for beta in betas]
         request = phase_request(problem_at, problems, betas, "phase")
         request = replace(request, text=json.dumps(request.options.facts()))
-        try:
-            return execute_study(request, options, things="points")
-        except ContinuationError as error:
-            say(f"meanfield: {one_line(str(error))}")
-            return 1
+        return execute_study(request, options, things="points")
     check_needs_output(options, "workers", "scheduler")
     last: list[Branch] = []
 
@@ -161,11 +165,7 @@ def phase_command(options: argparse.Namespace) -> int:
             last[:] = [branch]
             yield branch
 
-    try:
-        diagram = phase_diagram(problem_at, betas, progress=watch)
-    except ContinuationError as error:
-        say(f"meanfield: {one_line(str(error))}")
-        return 1
+    diagram = phase_diagram(problem_at, betas, progress=watch)
     if options.plot:
         _draw(diagram, last[0], options.plot)
     answer(options, phase_report(diagram))

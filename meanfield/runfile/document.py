@@ -20,6 +20,7 @@ from typing import Any
 from meanfield.errors import list_names, nearest
 from meanfield.renamed import renamed
 from meanfield.runfile.keys import ConfigError, format_value
+from meanfield.store.locks import SIGNATURE
 
 # Parsing takes a second a MiB; larger arrays belong into .npy files.
 _LARGEST_FILE = 2**22
@@ -29,8 +30,6 @@ _DOTTED = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{_MOST_PARTS}}}")
 _STRING_OR_COMMENT = re.compile(
     r'''"""(?:\\.|[^\\])*?"""|\'{3}.*?\'{3}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*''', re.DOTALL
 )
-
-_HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
 def read_document(source: Path) -> dict[str, Any]:
@@ -49,7 +48,7 @@ def read_document(source: Path) -> dict[str, Any]:
         raise ConfigError(f"{source}: {reason}.") from None
     if len(content) > _LARGEST_FILE:
         raise ConfigError(f"{source} is larger than {_LARGEST_FILE >> 20} MiB: no run file.")
-    if content.startswith(_HDF5):
+    if content.startswith(SIGNATURE):
         raise ConfigError(
             f"{source} holds results, expected a run file (.toml): `meanfield info` shows them."
         )
