@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -162,12 +163,17 @@ class FeedForward:
     def check_fits(self, d: int) -> None:
         self._matrices(d)
 
+    @cached_property
+    def _arrays(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        a, w, b = (np.asarray(e, dtype=np.float64) for e in (self.input, self.output, self.bias))
+        return a, w, b
+
     def _matrices(self, d: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        a = matrix("feed_forward input", self.input, d, square=False)
+        a, w, b = self._arrays
+        a = matrix("feed_forward input", a, d, square=False)
         m = len(a)
-        w, b = np.asarray(self.output, dtype=np.float64), np.asarray(self.bias, dtype=np.float64)
         if w.ndim < 2:
-            w = matrix("feed_forward output", self.output, d, square=True)
+            w = matrix("feed_forward output", w, d, square=True)
         if w.shape != (d, m):
             raise ValueError(
                 f"feed_forward output has shape {w.shape}, expected ({d}, {m}): a row for each "
@@ -246,8 +252,12 @@ class LinearDrift:
     def check_fits(self, d: int) -> None:
         self._matrix(d)
 
+    @cached_property
+    def _array(self) -> FloatArray:
+        return np.asarray(self.matrix, dtype=np.float64)
+
     def _matrix(self, d: int) -> FloatArray:
-        return matrix("drift matrix", self.matrix, d, square=True)
+        return matrix("drift matrix", self._array, d, square=True)
 
     def vectors(self, x: FloatArray) -> FloatArray:
         return np.asarray(x @ self._matrix(x.shape[-1]).T)

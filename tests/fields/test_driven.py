@@ -1,5 +1,8 @@
 """Fixed fields beside attention: every carrier moves by them, and exactly where that is known."""
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from head_oracle import MASSES_3, TOKENS_3
@@ -167,3 +170,19 @@ def test_integrals_of_activations(name):
     h = 1e-4 * np.maximum(1.0, np.abs(y))
     slope = (of.integral(y + h) - of.integral(y - h)) / (2 * h)
     assert slope == pytest.approx(of.value(y), rel=1e-7, abs=1e-7)
+
+
+def test_matrices_are_converted_once():
+    """Each velocity of a layer of 512 neurons converted its rows anew, 3.6 of 5 ms."""
+    x = np.eye(2)
+    layer, drift = mf.FeedForward([[1.0, 2.0]], [[3.0], [4.0]], 0.5), mf.LinearDrift([2.0, 1.0])
+    for term, change in ((layer, {"bias": 0.0}), (drift, {"matrix": 1.0})):
+        values = term.vectors(x)
+        again, other = pickle.loads(pickle.dumps(term)), replace(term, **change)
+        assert again == term != other
+        assert hash(again) == hash(term)
+        assert not np.array_equal(other.vectors(x), values)
+        # Evaluations no longer read what was converted.
+        for name in change:
+            object.__setattr__(again, name, None)
+        assert np.array_equal(again.vectors(x), values)
