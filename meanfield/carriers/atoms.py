@@ -127,10 +127,11 @@ class AtomRepresentation(Representation):
         near = cluster_rates(self.problem, measure)
         if self.symmetric is None:
             return near
-        sizes = [np.abs(self.symmetric(mode.real.ravel())).max() for mode in near.modes]
+        sizes = [np.abs(self.symmetric(mode.ravel())).max() for mode in near.modes]
         forbidden = np.array(sizes) < _FORBIDDEN
         escape = np.where(forbidden, -np.abs(near.escape).max(), near.escape)
-        return replace(near, escape=escape[np.argsort(-escape.real, kind="stable")])
+        order = np.argsort(-escape.real, kind="stable")
+        return replace(near, escape=escape[order], modes=near.modes[order])
 
     def adapt(self, time: float, state: State) -> AtomRepresentation | None:
         if len(self.weights) == 1 or self.resting:

@@ -10,6 +10,7 @@ import meanfield as mf
 from meanfield.carriers.atoms import AtomRepresentation, atoms
 from meanfield.carriers.meeting import reach
 from meanfield.engines.pairs.circle import exponential_velocity_circle
+from meanfield.spectrum.cluster_rates import cluster_rates
 from meanfield.terms.kernels import zonal
 from meanfield.trajectory import trajectory
 
@@ -177,6 +178,28 @@ def test_steps_are_bounded_by_the_rates_between_atoms():
                 plus, minus = carrier.state + row, carrier.state - row
                 jacobian[:, i] = (carrier.rhs(0, plus) - carrier.rhs(0, minus)) / 2e-6
             assert step * np.abs(np.linalg.eigvals(jacobian)).max() < 6.4
+
+
+@pytest.mark.parametrize(
+    "escape, modes, lifetime",
+    [
+        ([3.0, 1.0], [[1.0, 1.0], [1.0, -1.0]], 1.0),
+        ([2.0 + 1.0j, 2.0 - 1.0j], [[1.0 + 1.0j, 1.0 - 1.0j], [1.0 - 1.0j, 1.0 + 1.0j]], 0.5),
+    ],
+    ids=["real", "complex"],
+)
+def test_rates_of_a_symmetric_run_are_of_its_own_modes(escape, modes, lifetime, monkeypatch):
+    """Modes were left unsorted beside their rates, and imaginary parts ignored."""
+    # The mirror forbids displacements (1, 1), the real parts of the complex modes.
+    carrier = replace(begun(problem_of([-1.0, 1.0])), symmetric=lambda rate: rate - rate[::-1])
+    measure = carrier.measure(carrier.state)
+    near = replace(
+        cluster_rates(carrier.problem, measure), escape=np.array(escape), modes=np.array(modes)
+    )
+    monkeypatch.setitem(AtomRepresentation._rates.__globals__, "cluster_rates", lambda *_: near)
+    rates = carrier._rates(measure)
+    assert rates.lifetime == pytest.approx(lifetime, rel=1e-15)
+    assert np.abs(rates.modes[0] - rates.modes[0][::-1]).max() > 0.1
 
 
 def test_single_atom_rests_at_any_time():
