@@ -19,6 +19,7 @@ from meanfield.arrays import FloatArray
 
 _TERMS = 14  # of the series of e^{-x} - 1 + x below _SHORT, to rounding
 _SHORT = 0.1
+_SHORTEST = 1e-100
 
 
 def diffuse(points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
@@ -42,7 +43,9 @@ def diffuse(points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
         return points.copy()
     squared = np.einsum("ij,ij->i", normals, normals)
     survival = special.gammaincc(0.5 * (d - 1), 0.5 * squared)
-    y = special.betainccinv(*beta_shapes(d, time), survival)[:, None]
+    # Squares of shorter times underflow; there Y is proportional to time.
+    long = max(time, _SHORTEST)
+    y = time / long * special.betainccinv(*beta_shapes(d, long), survival)[:, None]
     # A reflection takes the last axis to x or -x, and the other axes to a tangent frame.
     sign = np.copysign(1.0, points[:, -1:])
     inner = np.einsum("ij,ij->i", points[:, :-1], normals)[:, None]

@@ -52,6 +52,15 @@ def test_directions_are_tangent_and_isometric(last):
     np.testing.assert_allclose(gram, gram[0, 0] * np.eye(4), atol=1e-15)
 
 
+@pytest.mark.parametrize("time", [1e-101, 1e-155, 1e-172])
+def test_tiny_times_move_by_their_root(time):
+    """Squares of the time underflowed: NaN from 1e-155 on, a division by zero from 1e-170 on."""
+    x = np.eye(5)[:1]
+    moved = heat_moments.diffuse(x, time, np.full((1, 4), 0.3))
+    # For short times Y / time is |n|^2 / 2.
+    assert np.linalg.norm(moved - x) == pytest.approx(0.6 * np.sqrt(2.0 * time), rel=1e-12)
+
+
 def test_nothing_moves_without_time_or_normals():
     """Division by the length of the normals would give NaN."""
     x: NDArray[np.float64] = np.eye(4)[:2]
