@@ -61,7 +61,9 @@ def overlap_coefficients(
     _check(d, mass)
     if not np.all(np.abs(overlap) <= 1.0):
         raise ValueError("overlap must lie between -1 and 1.")
-    return _overlap(d, beta, mass, interpretation, 1.0 - overlap, 1.0 + overlap)
+    near, far = 1.0 - overlap, 1.0 + overlap
+    drift, variance = _overlap(d, beta, mass, interpretation, near, far)
+    return near * drift, near**2 * far * variance
 
 
 @checked
@@ -137,8 +139,7 @@ def cluster_lifetime(
 
         T ~ e^{2 beta} d B((d - 1) / 2, 1 / 2) (pi / 2 + arcsin R) / (4 sqrt(2) |sinh q|).
 
-    |beta| is at most 100. Relative error 1e-8 for 0 <= beta <= 70 and |P - 1/2| >= 1e-7. Larger
-    beta may underflow, and beta < 0 loses e^{-2 beta} in digits. docs/random-layers.md, eq. 67.
+    |beta| is at most 100. Relative error 1e-8 for |P - 1/2| >= 1e-7. docs/random-layers.md, eq. 67.
 
     >>> [round(cluster_lifetime(3, beta, mass=1 / 3), 4) for beta in (1.0, 2.0, 3.0)]
     [12.8656, 103.7731, 859.3319]
@@ -419,25 +420,27 @@ def _ends(d: int, overlap: float, until: float) -> tuple[float, float]:
 def _overlap(
     d: int, beta: float, mass: float, interpretation: str, near: FloatArray, far: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Drift and variance of R; near = 1 - R and far = 1 + R.
+    """Drift of R over near = 1 - R, and variance over near^2 far; far = 1 + R.
 
-    With weights a_i of clusters on themselves, b_i = 1 - a_i, and A = a_1 a_2 + b_1 b_2,
+    With weights a_i of clusters on themselves, b_i = 1 - a_i, A = a_1 a_2 + b_1 b_2, and
+    q = |ln(P / (1 - P))|,
 
-        s_12 = 1 - A (1 - R),  s_11 + s_22 - 2 R s_12 = 2 (1 - R) [A (1 + R) + (a_1 - a_2)^2].
+        s_12 = 1 - A (1 - R),  s_11 + s_22 - 2 R s_12 = 2 (1 - R) [A (1 + R) + (a_1 - a_2)^2],
+        a_1 - a_2 = a_1 b_2 - a_2 b_1 = (1 - e^{-2 q}) a_1 b_2.
     """
     from scipy.special import expit
 
-    r, odds = 1.0 - near, math.log(mass / (1.0 - mass))
+    r, odds = 1.0 - near, abs(math.log(mass / (1.0 - mass)))
     a_1, b_1 = expit(beta * near + odds), expit(-beta * near - odds)
     a_2, b_2 = expit(beta * near - odds), expit(odds - beta * near)
     both = a_1 * a_2 + b_1 * b_2
-    spread = both * far + (b_2 - b_1) ** 2
-    drift = near * ((d - 2) * far * (1.0 - both * near) - (d - 1) * r * spread)
+    spread = both * far + (np.expm1(-2.0 * odds) * a_1 * b_2) ** 2
+    drift = (d - 2) * far * (1.0 - both * near) - (d - 1) * r * spread
     if interpretation == "stratonovich":
         for a, b, other in ((a_1, b_1, a_2 - b_2), (a_2, b_2, a_1 - b_1)):
             moved = a * b - r * b_1 * b_2 - beta * a * b * near * (a - b + r * other)
-            drift += 0.5 * near * far * moved
-    return drift / d, 2.0 / d * near**2 * far * spread
+            drift += 0.5 * far * moved
+    return drift / d, 2.0 / d * spread
 
 
 def _pair(d: int, beta: float, mass: float, interpretation: str) -> Coefficients:
@@ -446,8 +449,8 @@ def _pair(d: int, beta: float, mass: float, interpretation: str) -> Coefficients
     def coefficients(y: FloatArray) -> tuple[FloatArray, FloatArray]:
         near, far = 2.0 / (1.0 + np.exp(2.0 * y)), 2.0 / (1.0 + np.exp(-2.0 * y))
         drift, variance = _overlap(d, beta, mass, interpretation, near, far)
-        v = variance / (near * far) ** 2
-        return drift / (near * far) + np.tanh(y) * v, v
+        v = variance / far
+        return drift / far + np.tanh(y) * v, v
 
     return coefficients
 

@@ -240,10 +240,23 @@ def test_lifetime_agrees_with_a_double_integral(d, beta, mass):
     (3, 1 / 3, 3.0, 859.33193, 1e-8), (3, 1 / 3, 4.0, 6562.009, 1e-7),
     (3, 1 / 3, 5.0, 4.884e4, 1e-4), (3, 0.45, 2.0, 398.32313, 2e-8),
     (2, 1 / 3, 2.0, 126.853676, 1e-8), (4, 1 / 3, 2.0, 95.461334, 1e-8),
+    # Composite Gauss quadrature, coefficients from vectors of 250 digits.
+    (3, 1 / 3, -20.0, 5.228945929577e17, 1e-11), (4, 0.8, -40.0, 5.155633493622e34, 1e-11),
+    (3, 1 / 3, 90.0, 3.308579827008e78, 1e-11), (3, 1 / 3, 100.0, 1.605207778299e87, 1e-11),
 ])  # fmt: skip
 def test_lifetimes_are_printed(d, mass, beta, expected, digits):
     """By composite Gauss quadrature and by Radau."""
     assert cluster_lifetime(d, beta, mass) == pytest.approx(expected, rel=digits)
+
+
+def test_lifetimes_of_negative_beta_are_printed():
+    """By composite Gauss quadrature, with coefficients from vectors of 250 digits."""
+    for d, beta, mass, expected in (
+        (3, -20.0, 1 / 3, 2394.1719207402),
+        (5, -30.0, 0.9, 8314.88090837665),
+    ):
+        time = cluster_lifetime(d, beta, mass, interpretation="stratonovich")
+        assert time == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.slow
