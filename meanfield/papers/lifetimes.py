@@ -287,7 +287,8 @@ def log_pair_time(
     - angle: between 0 and pi, radians, and well beyond beta^{-1/2}.
     - orders: number of terms, 1 to 4.
 
-    ValueError if terms 2 to 4 sum to more than half of the first, or the time is below e^4.
+    ValueError if the terms left out, up to the fifth, sum to more than a tenth of the first, or the
+    time is below e^4.
 
     >>> import meanfield as mf
     >>> problem = mf.Problem(mf.Circle(), mf.exponential(beta=81.0), mf.USA)
@@ -307,13 +308,14 @@ def log_pair_time(
     if not 0.0 < angle < math.pi:
         raise ValueError(f"angle must lie between 0 and pi, got {angle:g}.")
     u, g = math.cos(angle), 1.0 / math.sin(angle) ** 2
-    terms = [1.0, 2.0 * u * g, (2.0 + 6.0 * u * u) * g**2, 24.0 * u * (1.0 + u * u) * g**3]
-    series = sum(term / beta**n for n, term in enumerate(terms[:orders]))
-    tail = sum(abs(term) / beta**n for n, term in enumerate(terms[1:], start=1))
-    if tail > 0.5:
+    derivatives = [1.0, 2.0 * u * g, (2.0 + 6.0 * u * u) * g**2, 24.0 * u * (1.0 + u * u) * g**3]
+    derivatives.append(24.0 * (1.0 + 10.0 * u**2 + 5.0 * u**4) * g**4)
+    terms = [each / beta**n for n, each in enumerate(derivatives)]
+    series = sum(terms[:orders])
+    if sum(map(abs, terms[orders:])) > 0.1:
         raise ValueError(
-            f"angle {angle:g} is too near 0 or pi for a series in 1 / beta at beta = {beta:g}: "
-            "two_cluster_time is exact."
+            f"angle {angle:g} is too near 0 or pi for a series in 1 / beta at beta = {beta:g} with "
+            f"orders = {orders}: two_cluster_time is exact."
         )
     first, second = masses
     factor = 1.0 / (first + second)

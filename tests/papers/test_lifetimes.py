@@ -204,6 +204,8 @@ def test_nearest_two_on_the_sphere_nearly_have_their_law():
         (lambda: log_pair_time(problem(5.0), 4.0), "angle must lie between 0 and pi, got 4"),
         (lambda: log_pair_time(problem(0.1), 3.0), "too near 0 or pi for a series"),
         (lambda: log_pair_time(problem(1e-8), 1.2), "series in 1 / beta at beta = 1e-08"),
+        # One term is 18 % wrong, four are 4 %.
+        (lambda: log_pair_time(problem(30.0), 2.6, orders=1), "at beta = 30 with orders = 1: two"),
         (lambda: log_pair_time(problem(9.0, mf.SA), 2.0, (1e-4, 0.9)), "no small share of a time"),
         (lambda: log_pair_time(problem(50.0, mf.SA), 2.0, (0.0, 1.0)), "a time of e.-inf"),
         (lambda: closest_pair_survival(mf.Circle(), 1, np.ones(1)), "tokens must be at least 2"),
