@@ -404,7 +404,7 @@ def replay_report(replay: Replay, path: str | os.PathLike[str] = "") -> Report:
         ("model", replay.model),
         ("texts", len(replay.texts)),
         ("tokens", len(replay.tokens)),
-        ("beta", f"{replay.beta:.4g}, the median of positive beta fit, for clusters and energy"),
+        ("beta", f"{replay.beta:.4g}, for clusters and energy: median beta fit, 1 if not positive"),
     ]
     if path:
         pairs.append(("file", str(path)))

@@ -194,6 +194,14 @@ def test_words_are_no_encoder():
         mf.replay("folder", _TEXT)
 
 
+def test_beta_is_the_median_slope_or_one(replayed):
+    """The report would name a median of other slopes."""
+    slopes = replayed.heads.beta_fit
+    middle = np.median(slopes[np.isfinite(slopes)])
+    assert replayed.beta == (middle if middle > 0.0 else 1.0) != np.median(slopes[slopes > 0.0])
+    assert "median beta fit, 1 if not positive" in str(replayed)
+
+
 def test_a_replay_is_a_run_whose_time_is_depth(replayed):
     """States, observables and figures would differ from a run's."""
     run = replayed.run(1)
