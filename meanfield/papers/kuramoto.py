@@ -140,6 +140,6 @@ def ott_antonsen_order(
             rate * time == 0.0, coupling * time, -np.expm1(-rate * time) / rate * coupling
         )
         order = start / np.sqrt(left + start**2 * gone)
-    # Where e^{-rate t} overflows, r is 0.
-    order = np.where(np.isfinite(left), order, 0.0)
+    # Where e^{-rate t} overflows, r is 0. From r_0 = 0 it may be 0 / 0.
+    order = np.where(np.isfinite(left) & (start > 0.0), order, 0.0)
     return order if order.ndim else float(order)

@@ -275,7 +275,7 @@ class Gaussian(UnimodalFrequencies):
         from scipy.special import ive
 
         if pull > 1e4:  # E sqrt(1 - (omega / pull)^2), divided by the pull
-            return (1.0 - 0.5 / pull**2 - 0.375 / pull**4) / pull
+            return (1.0 - 0.5 / (pull * pull)) / pull
         x = 0.25 * pull * pull
         return math.sqrt(math.pi / 8.0) * float(ive(0, x) + ive(1, x))
 

@@ -29,6 +29,14 @@ def test_lorentzian_order_solves_its_equation():
     assert late == pytest.approx(synchronised_order(mf.Lorentzian(0.2), 1.0), abs=1e-15)
     assert late == pytest.approx(0.7745966692415, abs=1e-13)
     assert ott_antonsen_order(mf.Lorentzian(2.0), 1.0, 1e4, 0.1) == 0.0
+    assert ott_antonsen_order(mf.Lorentzian(0.1), 1.0, 1e4, 0.0) == 0.0
+
+
+def test_every_coupling_has_an_order():
+    """K^4 would overflow; of 1 - r little more than (sigma / K)^2 / 2 is left."""
+    for law in (mf.Lorentzian(0.2), mf.Gaussian(0.2), mf.UniformSpread(0.2)):
+        assert synchronised_order(law, 1e100) == synchronised_order(law, 1e200) == 1.0
+    assert synchronised_order(mf.Gaussian(0.2), 1e4) == pytest.approx(1.0 - 2e-10, abs=1e-14)
 
 
 @together(
