@@ -217,7 +217,7 @@ def terminal_contraction(problem: Problem, depth: float = 0.0, radius: float = 1
 
     Here h = step times the strength, for USA also times a(1). For "peri" and "sandwich" h = step,
     with the sign of the strength; for "ngpt" h = step. "depth_scaled" is post with h / sqrt(1 + t),
-    t = depth. radius is r before the layer.
+    t = depth. radius is r before the layer. ValueError if r + h = 0.
 
     >>> import meanfield as mf
     >>> layers = mf.Layers(step=0.5)
@@ -238,6 +238,8 @@ def terminal_contraction(problem: Problem, depth: float = 0.0, radius: float = 1
     if layers.placement == "projected":
         return float((1.0 - step * size) ** 2)
     before = radius if layers.has_radius else 1.0
+    if before + step * size == 0.0:
+        raise ValueError(f"a layer moves tokens of length {before:g} to 0: they have no direction.")
     return float((before / (before + step * size)) ** 2)
 
 

@@ -223,6 +223,9 @@ def test_clocks_reach_any_time():
                                 np.ones(1)),
      "without diffusion"),
     (lambda: linear_phase_clock(SA, -np.ones(1)), "times must not be negative"),
+    (lambda: terminal_contraction(laid(mf.Problem(mf.Sphere(8), mf.linear(), mf.Flow(True, -1.0)),
+                                       "post", 1.0)),
+     "a layer moves tokens of length 1 to 0"),
 ])  # fmt: skip
 def test_what_no_layer_does_is_refused(call, message):
     """Numbers out of range, and tokens that attention draws to the centre."""
