@@ -25,6 +25,8 @@ from meanfield.spaces import Geometry
 # From here on 1 - x e^{-w/a} is far enough from its zero for 48 Gauss-Laguerre nodes.
 _FAR = 60.0
 _NODES = 48
+# Below it betainc underflows or has few digits.
+_SMALLEST = 1e-300
 # From here on the series of ln Gamma(a + 1/2) - ln Gamma(a) is exact to rounding.
 _LARGE = 30.0
 
@@ -126,7 +128,11 @@ def log_pair_tail(manifold: Geometry, cosine: float) -> float:
     if a * cosine**2 < _FAR:
         # 1 - c^2 loses digits of a small c, so compute 1 - P.
         missing = float(betainc(0.5, a, cosine**2))
-        return math.log1p(-missing) if missing < 0.5 else math.log(float(betainc(a, 0.5, inside)))
+        if missing < 0.5:
+            return math.log1p(-missing)
+        tail = float(betainc(a, 0.5, inside))
+        if tail > _SMALLEST:
+            return math.log(tail)
     # s^2 = 1 - x e^{-w/a}: int_c^1 (1 - s^2)^{a-1} ds = x^a / 2a int_0^inf e^{-w} / s dw.
     nodes, weights = roots_laguerre(_NODES)
     heights = np.sqrt(cosine**2 - inside * np.expm1(-nodes / a))
