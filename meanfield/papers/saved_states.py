@@ -18,7 +18,10 @@ def saved_states(
     start: npt.NDArray[Any],
     times: FloatArray,
 ) -> npt.NDArray[Any]:
-    """States (saves, n) of y' = speed(t, y) by DOP853, with a step that ends at each time."""
+    """States (saves, n) of y' = speed(t, y) by DOP853, with a step that ends at each time.
+
+    ValueError if the solution ends earlier.
+    """
     from scipy.integrate import solve_ivp
 
     if times.ndim != 1 or not np.all((np.diff(times, prepend=0.0) >= 0.0) & np.isfinite(times)):
@@ -30,6 +33,8 @@ def saved_states(
             run = solve_ivp(
                 speed, (reached, time), last, method="DOP853", rtol=_TOLERANCE, atol=_TOLERANCE
             )
+            if not run.success:
+                raise ValueError(f"no states after the time {run.t[-1]:g}: {run.message}")
             last = run.y[:, -1]
         states.append(last)
         reached = float(time)

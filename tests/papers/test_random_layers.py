@@ -22,6 +22,7 @@ from meanfield.papers.random_layers import (
     simplex_overlap,
     token_moments,
 )
+from meanfield.papers.saved_states import saved_states
 
 RULES = ("ito", "stratonovich")
 # Orthogonal start; rows d = 2, 3, 4, 5, 8, 16, columns beta = 0.5, 1, 2, 3. By Gauss-Jacobi
@@ -426,6 +427,8 @@ def test_layers_in_many_dimensions_approach_the_simplex():
     (lambda: layered_mean(3, 0), "layers must be at least 1"),
     (lambda: layered_mean(3, 1, 0.0), "time must be positive"),
     (lambda: simplex_overlap(1, 1.0, np.ones(1)), "tokens must be at least 2"),
+    (lambda: saved_states(lambda t, y: y**2, np.ones(1), np.array([0.5, 2.0])),
+     "no states after the time 1: Required step size"),
 ])  # fmt: skip
 def test_values_out_of_range_are_refused(call, message):
     """A probability or a time would be NaN, or belong to other arguments."""
