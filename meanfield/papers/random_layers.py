@@ -249,13 +249,16 @@ def simplex_overlap(
         gamma' = (1 - gamma) [g + gamma (1 - f)],    f = a^2 + (n - 1) b^2,
         g = 2 a b + (n - 2) b^2,    a = e^{beta (1 - gamma)} b,    a + (n - 1) b = 1
 
-    At finite d overlaps fluctuate by O(d^{-1/2}), and their mean differs by O(1 / d).
+    At finite d overlaps fluctuate by O(d^{-1/2}), and their mean differs by O(1 / d). ValueError if
+    the overlap at time 0 is not between -1 / (n - 1) and 1.
 
     >>> simplex_overlap(8, 1.0, [0.5, 1.0, 4.0]).round(8)
     array([0.07249827, 0.17095388, 0.86500708])
     """
     at_least(2, tokens=tokens)
     n = tokens
+    if not -1.0 / (n - 1) <= overlap <= 1.0:
+        raise ValueError(f"overlap must lie between {-1 / (n - 1):.3g} and 1, got {overlap:g}.")
 
     def speed(_: float, gamma: FloatArray) -> FloatArray:
         b = 1.0 / (np.exp(beta * (1.0 - gamma)) + n - 1.0)

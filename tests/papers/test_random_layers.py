@@ -427,6 +427,8 @@ def test_layers_in_many_dimensions_approach_the_simplex():
     (lambda: layered_mean(3, 0), "layers must be at least 1"),
     (lambda: layered_mean(3, 1, 0.0), "time must be positive"),
     (lambda: simplex_overlap(1, 1.0, np.ones(1)), "tokens must be at least 2"),
+    (lambda: simplex_overlap(8, 1.0, np.ones(1), -0.5), "overlap must lie between -0.143 and 1"),
+    (lambda: simplex_overlap(8, 1.0, np.ones(1), 2.0), "overlap must lie between -0.143 and 1"),
     (lambda: saved_states(lambda t, y: y**2, np.ones(1), np.array([0.5, 2.0])),
      "no states after the time 1: Required step size"),
 ])  # fmt: skip
