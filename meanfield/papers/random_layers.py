@@ -34,7 +34,7 @@ from meanfield.terms.random_values import dots
 Coefficients = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """Drift u and variance v at positions y."""
 
-# Runs that are drawn together.
+# Runs whose matrices are drawn together.
 _BLOCK = 1024
 # Distances below this multiple of eps have few correct digits.
 _FEW_DIGITS = 1e3
@@ -308,20 +308,21 @@ def sample_layers(
         raise ValueError(f"weights must be {n} positive numbers, one a token.")
     ends = []
     for block in range(-(-runs // _BLOCK)):
+        size = min(runs - block * _BLOCK, _BLOCK)
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, block])))
-        x = np.tile(np.asarray(tokens, dtype=np.float64), (_BLOCK, 1, 1))
+        x = np.tile(np.asarray(tokens, dtype=np.float64), (size, 1, 1))
         for _ in range(layers):
-            values = generator.standard_normal((_BLOCK, d, d))
+            values = generator.standard_normal((_BLOCK, d, d))[:size]
             asked = x
             if score_scale is not None:
-                asked = score_scale * x @ generator.standard_normal((_BLOCK, d, d))
+                asked = score_scale * x @ generator.standard_normal((_BLOCK, d, d))[:size]
             scores = beta * (asked @ x.swapaxes(1, 2))
             kernels = masses * np.exp(scores - scores.max(axis=2, keepdims=True))
             means = kernels @ x / kernels.sum(axis=2, keepdims=True)
             x = x + math.sqrt(time / (layers * d)) * (means @ values)
             x /= np.sqrt(dots(x, x))[..., None]
         ends.append(x)
-    return np.concatenate(ends)[:runs]
+    return np.concatenate(ends)
 
 
 def phase_shares(tokens: FloatArray, gap: float = 0.01) -> dict[str, float]:
