@@ -214,12 +214,14 @@ def load_encoder(folder: str | os.PathLike[str]) -> Encoder:
     kind = config.get("model_type")
     if kind not in ("bert", "albert"):
         raise ValueError(
-            f"{place / 'config.json'}: model_type is {kind!r}, known are 'bert' and 'albert'."
+            f"{place / 'config.json'}: model_type is {short_repr(kind)}, known are 'bert' and "
+            "'albert'."
         )
     for name, usual in _USUAL.items():
         if config.get(name, usual) != usual:
             raise ValueError(
-                f"{place / 'config.json'}: {name} is {config[name]!r}, only {usual!r} is known."
+                f"{place / 'config.json'}: {name} is {short_repr(config[name])}, only {usual!r} "
+                "is known."
             )
     return _Reader(place, config, kind).encoder(_vocabulary(place))
 
@@ -310,12 +312,12 @@ def _vocabulary(place: Path) -> WordPiece | None:
     chinese = settings.get("tokenize_chinese_chars", True)
     for name, value in (("do_lower_case", lowers), ("tokenize_chinese_chars", chinese)):
         if not isinstance(value, bool):
-            raise ValueError(f"{path}: {name} is {value!r}, expected true or false.")
+            raise ValueError(f"{path}: {name} is {short_repr(value)}, expected true or false.")
     # Other rules would silently cut texts into other pieces.
     if accents not in (None, lowers) or not chinese:
         raise ValueError(
-            f"{path}: strip_accents is {accents!r} and tokenize_chinese_chars {chinese!r}; known "
-            "are accents dropped with capitals only, and Chinese characters as words. Without "
-            "vocab.txt tokens are given by number."
+            f"{path}: strip_accents is {short_repr(accents)} and tokenize_chinese_chars {chinese}; "
+            "known are accents dropped with capitals only, and Chinese characters as words. "
+            "Without vocab.txt tokens are given by number."
         )
     return read_vocabulary(vocabulary, lowers)

@@ -119,6 +119,22 @@ def test_arrays_that_do_not_fit_together_are_refused(tmp_path, settings, change,
     assert "\n" not in str(caught.value)
 
 
+@together(
+    "file, key", [("config.json", "model_type"), ("config.json", "position_embedding_type"),
+                  ("tokenizer_config.json", "do_lower_case"),
+                  ("tokenizer_config.json", "strip_accents")],
+)  # fmt: skip
+def test_long_settings_are_cut_in_messages(tmp_path, file, key):
+    """A message would be as long as the file."""
+    write_encoder(tmp_path)
+    path = tmp_path / file
+    settings = json.loads(path.read_text("utf-8")) if file == "config.json" else {}
+    path.write_text(json.dumps(settings | {key: "x" * 100_000}), "utf-8")
+    with pytest.raises(ValueError, match=f"{key} is 'xxx") as caught:
+        mf.load_encoder(tmp_path)
+    assert len(str(caught.value)) < 500
+
+
 @pytest.mark.slow
 @together(
     "name, content, reason",
