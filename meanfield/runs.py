@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from meanfield.arguments import checked
 from meanfield.arrays import Axes, FloatArray, ModalArray
@@ -29,8 +29,7 @@ from meanfield.problem import Problem
 from meanfield.problem_facts import growth_rates_in_attributes, problem_attributes
 from meanfield.snapshot import Checkpoint, Snapshot
 from meanfield.spaces import Manifold, named_space
-from meanfield.spectrum.stability import growth_rate_max
-from meanfield.spectrum.time_units import unit_length
+from meanfield.spectrum.time_units import time_unit, unit_length
 from meanfield.status import is_finished
 
 if TYPE_CHECKING:
@@ -174,13 +173,10 @@ class Run(ResultBase):
 
     def _length_of(self, unit: str) -> float:
         facts = self.facts
-        rate = facts.growth_rate_max
-        if unit == "growth" and math.isnan(rate) and facts.layers:
-            raise ValueError("growth time is that of a flow, and layers have another clock.")
-        if unit == "growth" and math.isnan(rate):
+        if unit == "growth" and math.isnan(facts.growth_rate_max):
             # For heads with matrices the rate is computed here, at first use.
-            rate = growth_rate_max(self.problem)
-        return unit_length(unit, facts.paper_time_factor, rate, facts.beta)
+            return time_unit(self.problem, unit)
+        return unit_length(unit, facts.paper_time_factor, facts.growth_rate_max, facts.beta)
 
     @property
     def manifold(self) -> Manifold:
@@ -236,10 +232,8 @@ class Run(ResultBase):
         times = self.time
         if len(times) == 0:
             raise ValueError(f"the run has no saved times ({self.status}).")
-        nearest = int(np.abs(times - time).argmin())
-        # Rounding of conversions of units and of arithmetic like 0.1 * 3.
-        if abs(times[nearest] - time) <= 1e-9 * abs(time):
-            return nearest
+        if (index := nearest_time(times, time)) is not None:
+            return index
         after = int(np.searchsorted(times, time))
         beside = [f"{t:.10g}" for t in times[max(after - 1, 0) : after + 1]]
         where = f"beside it lie {' and '.join(beside)}"
@@ -459,6 +453,21 @@ class Run(ResultBase):
             f"Run({self.facts.manifold}, {len(self.scaled_time)} saved times from "
             f"t = {times[0]:g} to {times[-1]:g}{unit}, {self.status})"
         )
+
+
+def nearest_time(times: FloatArray, time: float) -> int | None:
+    """Index of a time among others up to rounding, None if it is not there.
+
+    >>> nearest_time(np.array([0.0, 0.3]), 0.1 * 3), nearest_time(np.array([0.0, 0.3]), 0.2)
+    (1, None)
+    """
+    nearest = int(np.abs(times - time).argmin()) if len(times) else 0
+    return nearest if same_times(times[nearest : nearest + 1], time).any() else None
+
+
+def same_times(times: FloatArray, others: FloatArray | float) -> NDArray[np.bool_]:
+    """Whether times agree up to rounding, of conversions of units and arithmetic like 0.1 * 3."""
+    return np.asarray(np.abs(times - others) <= 1e-9 * np.abs(others))
 
 
 def stored_section(run: Run, name: str) -> dict[str, Any] | None:

@@ -39,10 +39,8 @@ from meanfield.papers.contraction import (
     softmax_stretch,
 )
 from meanfield.problem import Problem
-from meanfield.runs import Run
+from meanfield.runs import Run, nearest_time
 
-# Relative difference of equal times of two runs, by rounding of units.
-_SAME_TIME = 1e-9
 State = Density | Measure
 
 
@@ -208,12 +206,8 @@ def _inverse_integrals(problem: Problem, times: FloatArray, run: Sequence[State]
 
 def _shared(first: Run, second: Run) -> list[tuple[int, int]]:
     """Indices of the times that both saved."""
-    a, b = first.scaled_time, second.scaled_time
-    pairs = []
-    for i, time in enumerate(a):
-        j = int(np.abs(b - time).argmin()) if len(b) else 0
-        if len(b) and abs(b[j] - time) <= _SAME_TIME * abs(time):
-            pairs.append((i, j))
+    near = [nearest_time(second.scaled_time, time) for time in first.scaled_time]
+    pairs = [(i, j) for i, j in enumerate(near) if j is not None]
     if not pairs:
         raise ValueError("the runs have no saved time in common: save the same.")
     return pairs

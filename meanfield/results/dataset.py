@@ -41,7 +41,7 @@ from meanfield.finite.results import Fluctuations
 from meanfield.measures import Density, LabelledDensity
 from meanfield.observables import OBSERVABLES, entry_axis
 from meanfield.observables.table import Axis
-from meanfield.runs import Run
+from meanfield.runs import Run, same_times
 from meanfield.spaces import Manifold
 from meanfield.status import COMPLETED
 from meanfield.store.study_file import labelled_arrays
@@ -243,10 +243,6 @@ def _to_length(values: np.ndarray[Any, Any], length: int) -> np.ndarray[Any, Any
     return filled
 
 
-# Relative rounding of times by conversion of units, see `Run.index_of`.
-_SAME = 1e-9
-
-
 # Number of members that one task of Dask reads.
 _CHUNK = 64
 
@@ -343,8 +339,7 @@ def shared_times(runs: Sequence[Run | None]) -> FloatArray | None:
 def _shares(run: Run, times: FloatArray) -> bool:
     """True if the saved times of a run are the first of these."""
     begin = times[: len(run.time)]
-    same = len(begin) == len(run.time) and np.all(np.abs(run.time - begin) <= _SAME * np.abs(begin))
-    return bool(same)
+    return len(begin) == len(run.time) and bool(same_times(run.time, begin).all())
 
 
 def _long_name(name: str) -> str:

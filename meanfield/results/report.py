@@ -181,6 +181,13 @@ def _cell(value: Any) -> str:
     return escaped(str(value))
 
 
+def format_cell(value: Any) -> str:
+    """Number of six digits in a table of values, "-" for NaN."""
+    if not isinstance(value, float | np.floating):
+        return str(value)
+    return "-" if np.isnan(value) else f"{value:.6g}"
+
+
 def _csv_cell(value: Any) -> str:
     """All digits of a number; escaped text."""
     return escaped(value) if isinstance(value, str) else repr(value)

@@ -15,7 +15,7 @@ from meanfield.events import Event
 from meanfield.fields.engines import direct_sum_limit
 from meanfield.papers.truncation import Truncation, truncation
 from meanfield.problem import Problem
-from meanfield.results.report import Report, facts, table
+from meanfield.results.report import Report, facts, format_cell, table
 from meanfield.runs import NO_RATES, Run, stored_section
 from meanfield.spectrum.time_units import time_name
 
@@ -43,7 +43,7 @@ def run_report(run: Run) -> Report:
     blocks = [facts(pairs)]
     if len(run.scaled_time):
         picked = np.unique(np.linspace(0, len(run.scaled_time) - 1, _MOST_SAVES).astype(int))
-        rows = [[_format_cell(values[i]) for values in columns.values()] for i in picked]
+        rows = [[format_cell(values[i]) for values in columns.values()] for i in picked]
         names = [name.removesuffix("/count").replace("_time", " time") for name in columns]
         blocks.append(table(names, rows, below=_legend(columns)))
         blocks += _happened(run)
@@ -103,7 +103,7 @@ def fluctuations_text(fluctuations: Fluctuations, unit_length: float = 1.0) -> s
         columns.append(np.sqrt(np.array(data["variance"]) / fluctuations.tokens))
         names.append("sd")
     rows = [
-        [degree, *(_format_cell(values[degree - 1]) for values in columns)]
+        [degree, *(format_cell(values[degree - 1]) for values in columns)]
         for degree in range(1, fluctuations.degree + 1)
     ]
     head = f"fluctuations of N tokens at t = {until:.6g}: sizes of moments{tokens}"
@@ -125,10 +125,6 @@ def _fluctuations_json(fluctuations: Fluctuations | None, unit_length: float) ->
         "variance": fluctuations.variance_by_degree[last, 1:],
         "shift": fluctuations.shift_by_degree[last, 1:],
     }
-
-
-def _format_cell(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:.6g}"
 
 
 def _legend(columns: Mapping[str, Any]) -> str:

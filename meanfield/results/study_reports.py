@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from meanfield.arrays import FloatArray
 from meanfield.described import StudyResult
-from meanfield.results.report import Report, facts, problem_words, table
+from meanfield.results.report import Report, facts, format_cell, problem_words, table
 from meanfield.status import COMPLETED
 from meanfield.studies.convergence_results import ConvergenceStudy
 from meanfield.studies.ensemble_results import Ensemble
@@ -330,7 +330,7 @@ def sweep_report(sweep: Sweep) -> Report:
     """Report with one row per run: parameters, last time, clusters, observables, status."""
     columns, summary_table = sweep.columns(), summary(sweep)
     rows = [
-        [member.file, *map(_format_value, row)]
+        [member.file, *map(format_cell, row)]
         for member, *row in zip(sweep.members[:_ROWS], *summary_table.values(), strict=False)
     ]
     words = ["run", *(name.replace("_", " ") for name in summary_table)]
@@ -349,12 +349,6 @@ def sweep_report(sweep: Sweep) -> Report:
     files = np.array([member.file for member in sweep.members])
     csv: dict[str, npt.NDArray[Any]] = {"run": files, **columns}
     return Report(blocks, data, csv, f"Sweep: {sweep.folder}")
-
-
-def _format_value(value: Any) -> str:
-    if isinstance(value, float | np.floating):
-        return "-" if np.isnan(value) else f"{value:.6g}"
-    return str(value)
 
 
 def replay_report(replay: Replay, path: str | os.PathLike[str] = "") -> Report:

@@ -26,7 +26,7 @@ def test_layers_have_no_growth_times_and_are_named():
     assert np.isnan(panel.growth_rate) and time_axis_label(panel) == "layer"
     assert np.isnan(linear_prediction(run, 3)).all()
     assert "4 post layers of step 0.1" in plot(run, "density").axes[0].get_title(loc="left")
-    refused("layers have another clock", run.time_in, "growth")
+    refused("under other layers modes grow by another clock", run.time_in, "growth")
 
 
 @pytest.mark.slow
