@@ -11,7 +11,7 @@ from meanfield.commands.options import answer
 from meanfield.commands.progress import say, with_progress
 from meanfield.models.replay import Replay
 from meanfield.results.report import Report, facts
-from meanfield.results.run_report import problem_facts, run_report
+from meanfield.results.run_report import problem_rows, run_report
 from meanfield.results.study_reports import full_report, replay_report, sweep_report
 from meanfield.runs import Run
 from meanfield.store.provenance import parsed_versions, read_provenance
@@ -148,7 +148,7 @@ def _described(result: Any, path: str) -> tuple[list[tuple[str, Any]], Report]:
         pairs.append(("created", origin))
     else:
         sizes = [("tokens", ", ".join(map(str, result.tokens)))] if tasks else []
-        pairs = [*problem_facts(stored), *sizes, *pairs]
+        pairs = [*problem_rows(stored), *sizes, *pairs]
     if not tasks:
         return pairs, replay_report(result, path) if isinstance(result, Replay) else result.report()
     finished = result.finished

@@ -22,7 +22,7 @@ from meanfield.problem import Problem
 from meanfield.terms.masks import EVERYONE, pair_weights
 
 # Doubly stochastic weights keep the whole matrix.
-_MOST_BALANCED = 4_096
+_MOST_BALANCED_TOKENS = 4_096
 
 
 @checked
@@ -184,7 +184,7 @@ def _check(problem: Problem, measure: Density | Measure) -> None:
 
 
 def _most(problem: Problem) -> int:
-    return _MOST_BALANCED if problem.normalization == "sinkhorn" else MOST_TOKENS
+    return _MOST_BALANCED_TOKENS if problem.normalization == "sinkhorn" else MOST_TOKENS
 
 
 def _arguments(problem: Problem, measure: Measure) -> tuple[FloatArray, Any, FloatArray]:

@@ -169,11 +169,11 @@ def entropy(measure: Density | Measure) -> float:
     >>> entropy(mf.Density(mf.Circle(), [1.0])) == 0.0
     True
     """
-    return float("nan") if isinstance(measure, Measure) else _of_density(measure)
+    return float("nan") if isinstance(measure, Measure) else _density_entropy(measure)
 
 
 @lru_cache(maxsize=1)
-def _of_density(density: Density) -> float:
+def _density_entropy(density: Density) -> float:
     # Cached, because the free energy needs the entropy of the same density.
     degree = max(density.max_degree // 2, _FIRST_DEGREE)
     coarse, _ = _quadrature(density, degree)

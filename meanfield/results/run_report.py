@@ -30,7 +30,7 @@ def run_report(run: Run) -> Report:
     observables = run.separated_observables() if len(run.scaled_time) else run.observables
     single = {name: values for name, values in observables.items() if values.ndim == 1}
     columns = {time_name(run.unit): run.time, **dict(sorted(single.items()))}
-    pairs = [*problem_facts(run.attributes), ("saved times", len(run.scaled_time))]
+    pairs = [*problem_rows(run.attributes), ("saved times", len(run.scaled_time))]
     if len(run.scaled_time):
         pairs.append(("representation", ", then ".join(dict.fromkeys(run.representation))))
         lost = _truncation(run)
@@ -148,7 +148,7 @@ def _happened(run: Run) -> list[str]:
     return ["\n".join([*lines, others] if others else lines)]
 
 
-def problem_facts(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def problem_rows(attributes: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Rows on the problem, the status and the origin of a run."""
     # Older files have no normalisation but softmax.
     older = "softmax" if attributes.get("normalized") else "none"

@@ -33,7 +33,7 @@ TIE = 1e-12
 # tests/verification/test_cluster_law.py.
 _FORMATION = 4.0
 # Largest degree of a doubly stochastic threshold, which needs all multipliers; its beta is 4e7.
-_MOST_BALANCED = 10_000
+_MOST_BALANCED_DEGREE = 10_000
 
 
 def couplings(problem: Problem, max_degree: int) -> FloatArray:
@@ -250,7 +250,7 @@ def switching_threshold(
     """
     at_least(1, degree=degree)
     doubly = normalization == "sinkhorn"
-    at_most(_MOST_BALANCED if doubly else LARGEST_DEGREE, degree=degree)
+    at_most(_MOST_BALANCED_DEGREE if doubly else LARGEST_DEGREE, degree=degree)
     dimension = manifold.dimension
     threshold = float(inverse_bessel_ratio(*_switch(dimension, np.array([degree])))[0])
     return _balanced_switch(dimension, degree, threshold) if doubly else threshold

@@ -17,7 +17,7 @@ from meanfield.observables import (
     observe,
     resolution,
 )
-from meanfield.observables.energies import _of_density
+from meanfield.observables.energies import _density_entropy
 from meanfield.observables.resolution import spectral_tail
 
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.USA)
@@ -147,11 +147,11 @@ def test_entropy_is_computed_once_for_the_free_energy_too():
     problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.3))
     for kappa in (1.0, 2.0):
         density = mf.von_mises_fisher(kappa).build(mf.Circle())
-        moments, before = density.moments(12), _of_density.cache_info().misses
+        moments, before = density.moments(12), _density_entropy.cache_info().misses
         values = observe(problem, density, moments, ("entropy", "free_energy"))
         expected = -0.3 * values["entropy"] - 0.5 * abs(moments[1]) ** 2
         assert values["free_energy"] == pytest.approx(expected, rel=1e-14)
-        assert _of_density.cache_info().misses == before + 1
+        assert _density_entropy.cache_info().misses == before + 1
 
 
 def test_entropy_decreases_under_attraction_and_increases_under_repulsion():

@@ -41,7 +41,7 @@ _PATH_TOLERANCE = 1e-8
 MOST_DRAWN = 2000
 _FOLLOWED = 300
 # Most saved times at which Sinkhorn's weights are computed again.
-_MOST_BALANCED = 400
+_MOST_BALANCED_SAVES = 400
 _ROWS = 400
 # Far below a pixel.
 _TOLERANCE = 1e-6
@@ -117,7 +117,7 @@ def run_interaction(run: Run) -> AnyInteraction | None:
     interaction = interaction_of(problem)
     if is_doubly_stochastic(interaction.attention):
         measures = run.measures[: saves_with_a_density(run)]
-        if len(measures) > _MOST_BALANCED or any(measure is None for measure in measures):
+        if len(measures) > _MOST_BALANCED_SAVES or any(measure is None for measure in measures):
             return None
     return interaction
 
