@@ -141,7 +141,7 @@ def sobolev_distance(
     Parameters
     ----------
     first, second : Measure or Density
-        On the same circle, on S^2, or axial. Elsewhere moments end at degree 1.
+        On the same circle, on S^2, or axial.
     max_degree : int
         L, from 1 to 1,048,576.
 
@@ -150,7 +150,7 @@ def sobolev_distance(
     TypeError
         If an argument is neither a Measure nor a Density.
     ValueError
-        If the manifolds differ, or max_degree is out of range.
+        If the manifolds differ or have no series, or max_degree is out of range.
 
     References
     ----------
@@ -167,6 +167,9 @@ def sobolev_distance(
     """
     space = shared_manifold(first, second)
     at_least(1, max_degree=max_degree)
+    if not space.has_series:
+        instead = " Tokens on any sphere have mf.maximum_mean_discrepancy." * space.is_sphere
+        raise ValueError(f"the moments of tokens on {space} end at degree 1.{instead}")
     difference = first.moments(max_degree) - second.moments(max_degree)
     weights = np.zeros(max_degree + 1)
     weights[1:] = 1.0 / laplacian_eigenvalues(space.dimension, max_degree)[1:]

@@ -58,6 +58,10 @@ def test_rotations_change_nothing():
     (UNIFORM, None, 4, TypeError, "second must be weighted points, .* or a density, "),
     (UNIFORM, mf.Density(mf.Circle(), np.array([1.0])), 4, ValueError,
      "first lives on the sphere, second on the circle"),
+    (mf.Measure(mf.Sphere(6), np.eye(6)), mf.Measure(mf.Sphere(6), np.eye(6)), 4, ValueError,
+     r"moments of tokens on Sphere\(6\) end at degree 1. Tokens .* mf.maximum_mean_discrepancy"),
+    (mf.Measure(mf.Euclidean(3), np.eye(3)), mf.Measure(mf.Euclidean(3), np.eye(3)), 4, ValueError,
+     r"moments of tokens on Euclidean\(3\) end at degree 1\.$"),
 ])  # fmt: skip
 def test_what_has_no_distance_is_refused(first, second, degree, kind, message):
     """Degree 0 makes all measures the same; other manifolds have other coefficients."""
