@@ -64,7 +64,11 @@ def check_density(coefficients: ComplexArray, name: str) -> None:
     cells = _cell_count(_significant_degree(coefficients))
     low = coefficients[: cells // 2 + 1]
     values = scipy.fft.irfft(low, cells) * cells
-    negative = -np.minimum(values, 0.0).mean()
+    check_negative_part(-np.minimum(values, 0.0).mean(), name)
+
+
+def check_negative_part(negative: float, name: str) -> None:
+    """Refuse a density whose negative part has this mass, if truncation does not explain it."""
     if negative > _NEGATIVE_MASS:
         raise ValueError(
             f"{name} density is negative: its negative part has mass {negative:.2g}, allowed "

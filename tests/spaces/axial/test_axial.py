@@ -111,6 +111,30 @@ def test_distances_are_those_of_polar_angles():
         assert mf.wasserstein(first, ring, p=p) == pytest.approx(mean ** (1 / p), rel=1e-3 / p**9)
 
 
+@pytest.mark.parametrize("p", [1, 2])
+def test_negative_densities_have_no_distance(p):
+    """As on the circle: 1 + 2.7 u is -1.7 at a pole, 1 + 1.01 u has the accuracy of a truncation."""
+    space = mf.Axial(3)
+    negative, ring = mf.Density(space, [1.0, 0.9]), mf.Measure(space, [1.0])
+    uniform = mf.uniform().build(space)
+    refused("first density is negative: .* 0.27, allowed", mf.wasserstein, negative, uniform, p)
+    refused("second density is negative: .* 0.27, allowed", mf.wasserstein, ring, negative, p)
+    touching, truncated = (mf.Density(space, [1.0, c / 3.0]) for c in (1.0, 1.01))
+    moved = mf.wasserstein(truncated, uniform, p) - 1.01 * mf.wasserstein(touching, uniform, p)
+    # pi^p times the negative mass, 2.5e-5.
+    assert abs(moved) < 2.5e-5 * np.pi**p
+
+
+def test_a_distance_that_does_not_settle_says_so():
+    """5 u^4 on S^2 vanishes at the equator, where the monotone map to it jumps."""
+    space = mf.Axial(3)
+    zero = mf.Density(space, [1.0, 0.0, 4 / 7, 0.0, 8 / 63])
+    uniform = mf.uniform().build(space)
+    with pytest.warns(UserWarning, match=r"W_2\^2 = .* is known to .* only: a density has zeros"):
+        from_uniform = mf.wasserstein(uniform, zero, 2)
+    assert from_uniform == pytest.approx(mf.wasserstein(zero, uniform, 2), rel=1e-6)
+
+
 @pytest.mark.slow
 def test_tokens_have_the_law_of_their_density():
     """Means of P_1 and P_2 over 200,000 tokens of S^7 within four errors; no other direction."""
