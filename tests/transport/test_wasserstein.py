@@ -50,7 +50,8 @@ def test_distances_are_those_of_manifolds():
         ({"first": np.zeros(3)}, TypeError, "first must be weighted points, .* an array of shape"),
         ({"second": np.zeros(3)}, TypeError, "second must be weighted points, .* or a density, "),
         ({"second": SPHERICAL}, ValueError, "first lives on the circle, second on the sphere"),
-        ({"p": 3}, ValueError, "p = 3 is not known"),
+        ({"p": 3}, ValueError, "p = 3 is not known, expected 1 or 2"),
+        ({"p": 0}, ValueError, "p = 0 is not known"),
     ],
 )
 def test_what_has_no_distance_is_refused(options, kind, message):

@@ -54,8 +54,6 @@ def wasserstein_circle(
     """
     if cost != "geodesic":
         raise ValueError(f'cost = {cost!r} is not known on the circle. Known: "geodesic".')
-    if p not in (1, 2):
-        raise ValueError(f"p = {p!r} is not known, expected 1 or 2.")
     for name, measure in (("first", first), ("second", second)):
         if isinstance(measure, Density):
             check_density(measure.coefficients, name)

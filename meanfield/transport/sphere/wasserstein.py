@@ -103,27 +103,16 @@ def wasserstein_sphere(
     Plans from coarse to fine: Schmitzer, J. Math. Imaging Vision 56 (2016), 238-259. Duality:
     Villani, Optimal Transport, Springer 2009, theorem 5.10.
     """
-    if p not in (1, 2):
-        raise ValueError(f"p = {p!r} is not known, expected 1 or 2.")
     if cost not in _COSTS:
         raise ValueError(f"cost = {cost!r} is not known. Known: geodesic, chordal.")
-    for name, measure in (("first", first), ("second", second)):
-        if not isinstance(measure, Measure | Density):
-            raise TypeError(
-                f"{name} is a {type(measure).__name__}, expected a Measure or a Density."
-            )
-        if measure.manifold.name != "sphere":
-            raise ValueError(
-                f"{name} lives on the {measure.manifold.name}, expected a measure on the sphere."
-            )
     geodesic = cost == "geodesic"
     if isinstance(first, Measure) and isinstance(second, Measure):
         x, y = _point_cells(first, second)
         if max(len(x), len(y)) <= EXACT:
-            return bracket(x, y, geodesic, p, tolerance=0.0, largest=EXACT, exact=True)
+            return bracket(x, y, geodesic, p, largest=EXACT, exact=True)
 
         def points(_: int, largest: int) -> Bracket:
-            return bracket(x, y, geodesic, p, tolerance=tolerance, largest=largest)
+            return bracket(x, y, geodesic, p, largest=largest)
 
         return _finer(points, _STAGES[:2], tolerance)
     names = ("first", "second")
@@ -134,9 +123,9 @@ def wasserstein_sphere(
 
     def attempt(count: int, largest: int) -> Bracket:
         if p == 1 and isinstance(first, Density) and isinstance(second, Density):
-            return _between_densities(first, second, count, largest, geodesic, tolerance)
+            return _between_densities(first, second, count, largest, geodesic)
         x, y = _cells(first, count, p, names[0]), _cells(second, count, p, names[1])
-        return bracket(x, y, geodesic, p, tolerance=tolerance, largest=largest)
+        return bracket(x, y, geodesic, p, largest=largest)
 
     stages = _STAGES_OF_DENSITIES if isinstance(first, Density) else _STAGES
     # Few tokens are far from any density, so coarse cells give a narrow bracket.
@@ -223,7 +212,7 @@ def _evaluation(density: Density) -> tuple[Callable[[FloatArray], FloatArray], i
 
 
 def _between_densities(
-    first: Density, second: Density, count: int, largest: int, geodesic: bool, tolerance: float
+    first: Density, second: Density, count: int, largest: int, geodesic: bool
 ) -> Bracket:
     """Bracket of W_1, from the positive and negative parts of the difference."""
     f, degree = _evaluation(first)
@@ -231,9 +220,7 @@ def _between_densities(
     parts = difference_cells(f, g, max(degree, other), count)
     if parts.mass <= parts.error:  # rounding is all there is
         return Bracket(0.0, np.pi * parts.mass + parts.error)
-    answer = bracket(
-        parts.positive, parts.negative, geodesic, 1, tolerance=tolerance, largest=largest
-    )
+    answer = bracket(parts.positive, parts.negative, geodesic, 1, largest=largest)
     lower, upper = parts.mass * answer.lower, parts.mass * answer.upper
     return Bracket(max(lower - parts.error, 0.0), upper + parts.error)
 
@@ -251,7 +238,6 @@ def bracket(
     geodesic: bool,
     p: int,
     *,
-    tolerance: float,
     largest: int,
     exact: bool = False,
 ) -> Bracket:

@@ -113,7 +113,7 @@ def test_distances_are_those_of_polar_angles():
 
 @pytest.mark.parametrize("p", [1, 2])
 def test_negative_densities_have_no_distance(p):
-    """As on the circle: 1 + 2.7 u is -1.7 at a pole, 1 + 1.01 u has the accuracy of a truncation."""
+    """As on the circle: 1 + 2.7 u is -1.7 at a pole, 1 + 1.01 u may be a truncation."""
     space = mf.Axial(3)
     negative, ring = mf.Density(space, [1.0, 0.9]), mf.Measure(space, [1.0])
     uniform = mf.uniform().build(space)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from parameters import each, refused, together
+from parameters import each, refused
 
 import meanfield as mf
 from meanfield.transport.circle.wasserstein import wasserstein_circle
@@ -112,12 +112,6 @@ def test_angles_count_modulo_a_turn(p):
     for second in (mf.Density(CIRCLE, [1.0, 0.4]), mf.Measure(CIRCLE, [0.5, 2.0])):
         expected = wasserstein_circle(mf.Measure(CIRCLE, angles), second, p)
         assert wasserstein_circle(away, second, p) == pytest.approx(expected, abs=1e-14)
-
-
-@together("p", [0, 3, 1.5, "1", None])
-def test_distance_rejects_other_exponents(p):
-    """Only W_1 and W_2 are implemented."""
-    refused(r"p = .* is not known, expected 1 or 2", wasserstein_circle, DIRAC, UNIFORM, p)
 
 
 @pytest.mark.parametrize("p", [1, 2])

@@ -107,7 +107,7 @@ def check_brackets(cases: range, count: int) -> None:
         expected = linear_programme(first, second, p, cost) ** (1 / p)
         cells = module._point_cells(first, second)
         geodesic = cost == "geodesic"
-        result = bracket(*cells, geodesic, p, tolerance=0.02, largest=(400, 1600)[case % 2])
+        result = bracket(*cells, geodesic, p, largest=(400, 1600)[case % 2])
         assert result.lower <= expected * (1 + 1e-12), case
         assert result.upper >= expected * (1 - 1e-12), case
         assert result.width < 0.12, case  # measured: 0.06; the cells are 0.1 wide
@@ -264,19 +264,13 @@ def test_floor_is_the_mean_distance_of_two_samples():
 
 
 @together("call, kind, message", [
-    (lambda: wasserstein_sphere(UNIFORM, UNIFORM, 3), ValueError, "p = 3 is not known"),
     (lambda: wasserstein_sphere(UNIFORM, UNIFORM, cost="euclidean"), ValueError,
      "cost = 'euclidean' is not known. Known: geodesic"),
-    (lambda: wasserstein_sphere(np.zeros((3, 3)), UNIFORM), TypeError, "first is a ndarray"),
-    (lambda: wasserstein_sphere(UNIFORM, np.zeros((3, 3))), TypeError,
-     "second is a ndarray, expected a Measure or a Density"),
-    (lambda: wasserstein_sphere(UNIFORM, Density(mf.Circle(), np.array([1.0 + 0.0j]))),
-     ValueError, "second lives on the circle, expected .* the sphere"),
     (lambda: sample_floor(0), ValueError, "tokens = 0, expected at least 1"),
     (lambda: sample_floor(-3), ValueError, "tokens = -3, expected at least 1"),
 ])  # fmt: skip
 def test_what_has_no_distance_is_refused(call, kind, message):
-    """W_3, a misspelt cost, an array or another manifold would be taken for something else."""
+    """A misspelt cost would be taken for another, and no tokens have no distance."""
     refused(message, call, error=kind)
 
 
@@ -312,6 +306,6 @@ def test_few_tokens_take_few_cells_and_lie_in_the_bracket():
     tokens = random_measure("shifted", 100, np.random.default_rng(3))
     quick = wasserstein_sphere(tokens, law, 1, tolerance=0.1)
     fine = module._cells(law, 24_000, 1, "second"), module._cells(tokens, 0, 1, "first")
-    sure = bracket(*fine, True, 1, tolerance=0.0, largest=1_600)
+    sure = bracket(*fine, True, 1, largest=1_600)
     assert quick.width <= 0.1 * quick.upper
     assert quick.lower <= sure.upper and sure.lower <= quick.upper
