@@ -75,10 +75,10 @@ _LATEST = 1000.0
 # block to another process and its clusters back.
 _BLOCK_TOKENS = {1: 50_000, 2: 5_000}
 _MOST_BLOCKED = 64
-# Degree of the grid whose nodes carry a density, by dimension: per degree of the kernel, and at
-# least. A grid has three nodes for each degree on a great circle.
-_GRID_DEGREES = {1: 16.0 / 3.0, 2: 1.0}
-_LEAST_GRID_DEGREE = {1: 171, 2: 24}
+# Degree of the grid whose nodes carry a density, by coordinates of a point (angles 0, vectors 1):
+# per degree of the kernel, and at least. A grid has three nodes for each degree on a great circle.
+_GRID_DEGREES = (16.0 / 3.0, 1.0)
+_LEAST_GRID_DEGREE = (171, 24)
 
 
 @dataclass(frozen=True)
@@ -372,8 +372,9 @@ def _nodes(problem: Problem, points: FloatArray, tolerance: float) -> Measure:
     """Weighted nodes of the density with the tokens' moments up to the relevant degree."""
     space, degree = problem.manifold, problem.relevant_degree(tolerance)
     density = Density(space, space.moments(points, None, degree))
-    fineness = math.ceil(_GRID_DEGREES[space.dimension] * problem.kernel_degree)
-    grid = space.grid(max(fineness, _LEAST_GRID_DEGREE[space.dimension]))
+    axes = len(space.point_shape)
+    fineness = math.ceil(_GRID_DEGREES[axes] * problem.kernel_degree)
+    grid = space.grid(max(fineness, _LEAST_GRID_DEGREE[axes]))
     values = grid.to_nodal(density.moments(grid.max_degree))
     if values.min() < 0:
         raise ValueError(

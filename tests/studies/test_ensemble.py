@@ -113,6 +113,19 @@ def test_density_runs_count_as_particles_do():
     assert abs(float(particles.mean_count[0, 0] - density.mean_count[0, 0])) < 0.1
 
 
+@together(("d", "beta", "tokens", "runs"), [(3, 5.0, 1000, 6), (4, 3.0, 2000, 2)])
+def test_density_runs_of_rings_count_as_rings_do(d, beta, tokens, runs):
+    """Nodes of the coarse grid of S^2 lie further apart than the gaps between clusters of rings."""
+    problem = mf.Problem(mf.Axial(d), mf.exponential(beta), mf.USA)
+    options = {"tokens": tokens, "runs": runs, "times": [1.0, 2.0]}
+    particles, density = (
+        mf.ensemble(problem, representation=carrier, **options)
+        for carrier in ("particles", "density")
+    )
+    assert (density.counts[..., 0] == 1).all()
+    assert np.abs(density.counts - particles.counts).sum() <= 1
+
+
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
 def test_without_growth_there_is_no_onset(space):
     """Runs to an infinite time would never end."""
