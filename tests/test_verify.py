@@ -1,6 +1,6 @@
 """Checks of stored runs: honest ones pass, and what was changed is found in the right row."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from meanfield.runs import Run
 from meanfield.store.run_file import stored_observables
 from meanfield.verification import CHECKS, Check, checked_run, motions, verify
 from meanfield.verification.checked_run import motion
+from meanfield.verification.verify import Checks
 
 LAW = mf.perturbed_uniform([[3, 0.1, 0.0], [1, 0.0, 0.02]])
 USA, SA = (mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAW) for flow in (mf.USA, mf.SA))
@@ -250,17 +251,23 @@ def test_large_runs_are_checked_at_a_sample_of_their_saves(tokens, monkeypatch):
 
 
 @pytest.mark.slow
-def test_progress_has_every_check(density):
-    """A caller would count checks that never come, or lose one."""
+def test_progress_has_every_check(tmp_path):
+    """A bar would count 27 of 26 checks, as files and fluctuations have checks of their own."""
+    law = mf.perturbed_uniform([[2, 0.1, 0.0]])
+    path = tmp_path / "r.h5"
+    mf.simulate(replace(SA, initial=law), until=1.0, save=3, fluctuations=2, output=path)
     records: list[str] = []
+    lengths: list[int] = []
 
-    def watch(checks: Iterable[Check]) -> Iterator[Check]:
+    def watch(checks: Checks) -> Iterator[Check]:
+        lengths.append(len(checks))
         for check in checks:
             records.append(check.name)
             yield check
 
-    checks = verify(density, progress=watch)
-    assert records == [check.name for check in checks.checks] and len(records) == len(CHECKS)
+    checks = verify(path, progress=watch)
+    assert records == [check.name for check in checks.checks]
+    assert lengths == [len(records)] == [1 + len(CHECKS) + 3]
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from meanfield.store.result_hash import result_hash, run_results
 from meanfield.store.sweep_file import is_sweep, load_sweep
 from meanfield.store.wall_time import seconds_by_phase
 from meanfield.studies.sweep_results import Sweep
-from meanfield.verification import CHECKS, Check, Verification, verify
+from meanfield.verification import Check, Verification, verify
 
 _MOST_VALUES = 8
 # Kind of a study -> attributes that `info` lists, and the name of its runs.
@@ -163,7 +163,7 @@ def verify_command(options: argparse.Namespace) -> int:
     verification = verify(
         options.file,
         progress=lambda checks: with_progress(
-            checks, len(CHECKS), "verify", note=lambda check: check.name, first_line=2.0
+            checks, len(checks), "verify", note=lambda check: check.name, first_line=2.0
         ),
     )
     answer(options, verification_report(verification, options.file))

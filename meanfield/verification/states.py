@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -384,20 +385,20 @@ _SHARE = 1e-8
 _LIMIT = 1e-6
 
 
-def fluctuation_checks(checked: CheckedRun) -> Iterator[Check]:
+def fluctuation_checks(checked: CheckedRun) -> Iterator[Callable[[], Check]]:
     """Checks of the covariance, its start and the limit; none without fluctuations."""
     fluctuations = checked.run.fluctuations
     if fluctuations is None or not fluctuations.resolved.any():
         return
-    yield spread(fluctuations)
+    yield partial(spread, fluctuations)
     problem = checked.problem_or_none
     initial = None if problem is None else problem.initial_measure()
     if fluctuations.times[0] == 0.0 and isinstance(initial, Density):
-        yield beginning(checked, fluctuations, initial)
+        yield partial(beginning, checked, fluctuations, initial)
     carried = [each == "density" for each in checked.run.representation]
     rows = fluctuations.resolved & np.array(carried)
     if rows.any():
-        yield limits(checked, fluctuations, rows)
+        yield partial(limits, checked, fluctuations, rows)
 
 
 @check("fluctuations: covariance")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from meanfield.arguments import checked
 from meanfield.progress import followed
@@ -43,11 +44,29 @@ CHECKS: tuple[Callable[[CheckedRun], Check], ...] = (
 """Checks of every run, in the order of the table."""
 
 
+class Checks:
+    """Checks of a run: of its file, of every run, and of fluctuations; each is made when needed."""
+
+    def __init__(self, run: Run, path: str | os.PathLike[str] | None) -> None:
+        checked_run = CheckedRun(run)
+        self._makers: list[Callable[[], Check]] = [
+            *([] if path is None else [partial(states.sealed, path)]),
+            *(partial(check, checked_run) for check in CHECKS),
+            *states.fluctuation_checks(checked_run),
+        ]
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    def __iter__(self) -> Iterator[Check]:
+        return (make() for make in self._makers)
+
+
 @checked
 def verify(
     run: Run | str | os.PathLike[str],
     *,
-    progress: bool | Callable[[Iterable[Check]], Iterable[Check]] = False,
+    progress: bool | Callable[[Checks], Iterable[Check]] = False,
 ) -> Verification:
     """Check a run by all laws that apply to its problem.
 
@@ -65,7 +84,7 @@ def verify(
     run : Run or path
         A run, or its file. States that are not stored or loaded are not checked.
     progress : bool or callable (checks) -> checks
-        Show a bar, or pass the checks through the callable.
+        Show a bar, or pass the checks through the callable; `len(checks)` is their number.
 
     Returns
     -------
@@ -93,18 +112,10 @@ def verify(
             f"{run} holds a study or a replay, and no times of one run: verify a file of meanfield "
             "run."
         )
-    checks: Iterable[Check] = _checks(stored, path)
+    checks = Checks(stored, path)
     if callable(progress):
-        checks = progress(checks)
-    elif progress:
-        checks = followed(checks, len(CHECKS), "verify", note=lambda check: check.name)
+        return Verification(tuple(progress(checks)))
+    if progress:
+        bar = followed(checks, len(checks), "verify", note=lambda check: check.name)
+        return Verification(tuple(bar))
     return Verification(tuple(checks))
-
-
-def _checks(run: Run, path: str | os.PathLike[str] | None) -> Iterator[Check]:
-    if path is not None:
-        yield states.sealed(path)
-    checked_run = CheckedRun(run)
-    for check in CHECKS:
-        yield check(checked_run)
-    yield from states.fluctuation_checks(checked_run)
