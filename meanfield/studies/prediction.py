@@ -361,15 +361,16 @@ def predict_clusters(
     unlike = _unlike_uniform(own, count, points)
     positions = None if points is None else predict_positions(own, points)
     samples = default_samples(dimension, degree) if samples is None else samples
+    wanted = corrected and runs != 0
     runs = default_corrected_samples(dimension, degree) if runs is None else runs
-    note = _no_runs(own, runs) if corrected else ""
+    note = _no_runs(own, runs) if wanted else ""
     show: Progress = progress if callable(progress) else _shown if wants_bar(progress) else _unseen
     chunks = show(linear_counts(own, count, samples, seed), samples, "linear law")
     merges: MergeTimes = {}
     linear, better = law_of(np.concatenate(list(chunks))), None
     if corrected and _only_degree_one_grows(own):
         better, note = CountLaw({1: 1.0}, 1.0, 0.0), ""
-    elif corrected and not note:
+    elif wanted and not note:
         blocks = corrected_clusters(own, count, runs, seed, executor)
         groups: list[Clusters] = []
         chunks = show(_counted(blocks, groups), runs, "corrected law")

@@ -279,6 +279,8 @@ def test_what_cannot_run_has_a_note():
         prediction = predict_clusters(calls, tokens, samples=samples)
         assert prediction.corrected is None and text in prediction.note
         assert (prediction.positions is None) == (tokens is not points)
+    # 0 is a choice: no advice to give a number.
+    assert not predict_clusters(problem("circle", 5.0), 1000, samples=10, runs=0).note
     noted = predict_clusters(problem("circle", 2.0), np.array([0.0, 0.1, 0.2]), samples=10)
     assert f"note: {noted.note}" in repr(noted) and noted.note
 
