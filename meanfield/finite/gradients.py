@@ -180,8 +180,7 @@ class _Neighbours:
         self._about = [
             [
                 (s * weight / step, self._shifted(i, s * n * step))
-                for n, weight in enumerate(WEIGHTS[1])
-                if n > 0
+                for n, weight in enumerate(WEIGHTS[1], 1)
                 for s in (1, -1)
             ]
             for i, step in enumerate(steps)

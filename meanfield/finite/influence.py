@@ -37,6 +37,7 @@ from meanfield.observables.energies import interaction_energy
 from meanfield.observables.resolution import spectral_tail
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold
+from meanfield.spectrum.time_units import time_unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +94,7 @@ def influence(
     observables: Functional | Sequence[Functional],
     *,
     until: float,
+    unit: str = "scaled",
     degree: int | None = None,
     tolerance: float = 1e-10,
 ) -> Influence:
@@ -106,7 +108,9 @@ def influence(
     observables : str, callable (moments) -> float, or sequence of such
         "energy", or functions of packed moments up to `degree`, such as `lambda m: m[1].real`.
     until : float
-        Scaled time t.
+        Time t.
+    unit : str
+        Unit of `until` and the ends of stages: "scaled", "paper" or "growth".
     degree : int, optional
         Degree of the density and of psi; by default it rises until both are resolved.
     tolerance : float
@@ -136,14 +140,15 @@ def influence(
     wanted = [observables] if isinstance(observables, str) or callable(observables) else observables
     if not len(wanted):
         raise ValueError("influence: observables must hold at least one, got none.")
-    settings = Settings(problem, (0.0, until), degree, tolerance)
+    end = until * time_unit(problem, unit)
+    settings = Settings(problem, (0.0, end), degree, tolerance, unit=unit)
 
     def influence_along(path: Path) -> Influence:
         variations = [finite_variation(path.ended_in, each, path.last) for each in wanted]
         fields = np.array([each.field for each in variations])
         sweep = swept(path, fields, settings.allowed)
         values = np.array([each.value for each in variations])
-        return Influence(problem, until, values, sweep.coefficients, sweep.covariance, sweep.tail)
+        return Influence(problem, end, values, sweep.coefficients, sweep.covariance, sweep.tail)
 
     with one_blas_thread():
         return resolved(settings, influence_along)
@@ -237,8 +242,8 @@ class _Noise:
 Functional = str | Callable[[ModalArray], float]
 """An observable: a name in `NAMED`, or a function of packed moments."""
 
-WEIGHTS = {1: (0.0, 3 / 4, -3 / 20, 1 / 60), 2: (-49 / 18, 3 / 2, -3 / 20, 1 / 90)}
-"""Central differences of order six: weights at 0, +-h, +-2 h, +-3 h, by order of derivative."""
+WEIGHTS = {1: (3 / 4, -3 / 20, 1 / 60), 2: (3 / 2, -3 / 20, 1 / 90)}
+"""Central differences of order six: weights at +-h, +-2 h, +-3 h, by order of derivative."""
 
 _STEP = 1e-2
 _SMALLEST = {1: _STEP / 4**7, 2: _STEP / 4**5}
@@ -311,11 +316,10 @@ def _difference(line: Line, order: int, quadratic: bool) -> tuple[float, float]:
     def at(step: float) -> tuple[float, float, float]:
         """Difference quotient, its rounding, and the largest change of a value."""
         ahead, behind = (np.array([line(s * n * step) for n in (1, 2, 3)]) for s in (1, -1))
-        weights = WEIGHTS[order]
         total = (ahead - here) + (-1) ** order * (behind - here)
         rounding = _ROUNDING * max(abs(here), *np.abs(ahead), *np.abs(behind)) / step**order
         change = max(*np.abs(ahead - here), *np.abs(behind - here))
-        return float(total @ weights[1:]) / step**order, rounding, change
+        return float(total @ WEIGHTS[order]) / step**order, rounding, change
 
     if quadratic:
         return at(1.0)[0], 0.0

@@ -181,6 +181,9 @@ def test_stages_end_in_the_requested_unit():
     run = mf.simulate(problem, until=0.3, unit="paper", save=2)
     np.testing.assert_allclose(of.limit[-1], run.moments[-1, :3], atol=1e-7)
     assert of.agreement < 1e-6
+    psi = mf.influence(problem, lambda m: m[2].real, until=0.3, unit="paper")
+    assert psi.time == run.scaled_time[-1]
+    np.testing.assert_allclose(psi.values, run.moments[-1, 2].real, atol=1e-7)
 
 
 @pytest.mark.slow
