@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, suppress
@@ -192,8 +193,8 @@ class SweepPlan(Study[list[Member], Sweep]):
                 path.unlink()
 
     def placed(self, table: list[Member], runs: Runs, part: list[Member]) -> list[Member]:
-        number = self.tasks.index(runs.size) if self.part else runs.size.number
-        table[number] = replace(part[0], overrides=table[number].overrides)
+        row = bisect_left(self.tasks, runs.size.number, key=lambda task: task.number)
+        table[row] = replace(part[0], overrides=table[row].overrides)
         return table
 
     def resumed(self, stored: Sweep) -> list[Member]:
