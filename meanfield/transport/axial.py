@@ -97,16 +97,20 @@ def _check_density(density: Density, name: str) -> None:
 
 def _between_rings(first: Measure, second: Measure, p: int) -> float:
     """W_p of rings: both quantile functions are constant between neighbouring levels."""
-    places, below = [], []
-    for each in (first, second):
-        order = np.argsort(each.points, kind="stable")
-        places.append(each.points[order])
-        below.append(np.minimum(np.cumsum(each.mass[order]), 1.0))
-        below[-1][-1] = 1.0
-    levels = np.concatenate([[0.0], np.sort(np.concatenate(below))])
+    (x, f), (y, g) = _sorted(first), _sorted(second)
+    for mass in (f, g):
+        mass[:] = np.minimum(mass, 1.0)
+        mass[-1] = 1.0
+    levels = np.concatenate([[0.0], np.sort(np.concatenate([f, g]))])
     middle = 0.5 * (levels[1:] + levels[:-1])
-    x, y = (a[np.searchsorted(b, middle)] for a, b in zip(places, below, strict=True))
-    return float((np.diff(levels) @ np.abs(x - y) ** p) ** (1.0 / p))
+    moved = np.abs(x[np.searchsorted(f, middle)] - y[np.searchsorted(g, middle)])
+    return float((np.diff(levels) @ moved**p) ** (1.0 / p))
+
+
+def _sorted(rings: Measure) -> tuple[FloatArray, FloatArray]:
+    """Sorted polar angles of rings, and the mass up to and including each."""
+    order = np.argsort(rings.points, kind="stable")
+    return rings.points[order], np.cumsum(rings.mass[order])
 
 
 def _cuts(one: Density, other: Measure | Density) -> FloatArray:
@@ -114,8 +118,8 @@ def _cuts(one: Density, other: Measure | Density) -> FloatArray:
     if isinstance(other, Density):
         return np.zeros(0)
     d = one.manifold.ambient
-    levels = np.cumsum(other.mass[np.argsort(other.points, kind="stable")])[:-1]
-    crossings = polar_angles(d, one.coefficients, np.clip(levels, 0.0, 1.0))
+    levels = np.clip(_sorted(other)[1][:-1], 0.0, 1.0)
+    crossings = polar_angles(d, one.coefficients, levels)
     return np.concatenate([other.points, crossings])
 
 
@@ -155,9 +159,9 @@ def _below(measure: Measure | Density, theta: FloatArray) -> FloatArray:
     """Cumulative distribution at polar angles."""
     if isinstance(measure, Density):
         return cumulative(measure.manifold.ambient, measure.coefficients, theta)
-    order = np.argsort(measure.points, kind="stable")
-    below = np.concatenate([[0.0], np.cumsum(measure.mass[order])])
-    return np.asarray(below[np.searchsorted(measure.points[order], theta, side="right")])
+    points, below = _sorted(measure)
+    index = np.searchsorted(points, theta, side="right")
+    return np.asarray(np.concatenate([[0.0], below])[index])
 
 
 def _w2(one: Density, other: Measure | Density, edges: FloatArray) -> float:
@@ -171,8 +175,6 @@ def _w2(one: Density, other: Measure | Density, edges: FloatArray) -> float:
     if isinstance(other, Density):
         to = polar_angles(d, other.coefficients, levels)
     else:
-        order = np.argsort(other.points, kind="stable")
-        below = np.cumsum(other.mass[order])
-        index = np.searchsorted(below, levels)
-        to = other.points[order][np.minimum(index, len(order) - 1)]
+        points, below = _sorted(other)
+        to = points[np.minimum(np.searchsorted(below, levels), len(points) - 1)]
     return float(mass @ (theta - to) ** 2)
