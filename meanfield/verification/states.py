@@ -219,10 +219,6 @@ def start(checked: CheckedRun) -> Check:
     )  # fmt: skip
 
 
-# Moments of points are sums of unit terms, right to rounding.
-_ROUNDING = 1e-12
-
-
 @check("symmetry")
 def symmetry(checked: CheckedRun) -> Check:
     """Moments that the symmetry of the start forbids stay 0, up to rounding or errors of cells."""
@@ -237,7 +233,7 @@ def symmetry(checked: CheckedRun) -> Check:
     space, worst, where = checked.space, 0.0, 0
     for save, moments in enumerate(checked.moments):
         nodes = run.representation[save] == "characteristics"
-        allowed = GROWN * checked.tolerance_at(save) if nodes else _ROUNDING
+        allowed = GROWN * checked.tolerance_at(save) if nodes else ROUNDING
         sizes = space.sizes_by_degree(moments - group.project(moments))
         share = float((sizes / space.largest_sizes(len(sizes) - 1)).max()) / allowed
         if share > worst:
