@@ -34,20 +34,169 @@ from meanfield.arrays import FloatArray, IntArray
 
 Evaluate = Callable[[FloatArray], FloatArray]
 
+DEPTH = 28  # levels: squares of the last are 6e-9 wide
+TOTAL = 2**60  # sums of two masses stay below 2^63
+
+# Axes (normal, a, b) of every face.
+_AXES = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]] * 2)
+_SIGNS = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
+
 _NEGATIVE = 1e-10  # error of transforms where a density vanishes
 _QUADRATURE = 1e-13
 _COARSEST = 3
 _WIDEST = 8.0  # degree times width of a cell: 12 nodes a side
 _POINTS = 2**20  # quadrature points at a time
+_MASS_NOISE = 1e-13  # error of the masses of evaluated densities of mass 1
+_ONE_SIGN = 1e-9  # a cell has one sign if a smaller share of |f - g| cancels in it
 
 
-def density_cells(evaluate: Evaluate, degree: int, count: int, p: int, name: str) -> Cells:
-    """Cells of a density, about `count` unless its degree needs more.
+def keys_of(points: FloatArray) -> IntArray:
+    """Key of the smallest square around each point, shape (n,)."""
+    rows = np.arange(len(points))
+    axis = np.abs(points).argmax(axis=1)
+    normal = points[rows, axis]
+    face = axis + 3 * (normal < 0.0)
+    squares = []
+    for column in (1, 2):
+        ratio = points[rows, _AXES[face, column]] / np.abs(normal)
+        number = np.floor((np.arctan(ratio) * (4.0 / np.pi) + 1.0) * 2.0 ** (DEPTH - 1))
+        squares.append(np.clip(number, 0, 2**DEPTH - 1).astype(np.int64))
+    return key_of_square(face.astype(np.int64), squares[0], squares[1])
 
-    evaluate: density at points (n, 3). Cells with the largest mass x (mean square distance)^(p/2)
-    are divided first.
-    """
-    return finished(refined(evaluate, degree, count, p, name))
+
+def key_of_square(face: IntArray, first: IntArray, second: IntArray) -> IntArray:
+    """Interleave the bits of two numbers below 2^DEPTH, after the bits of the face."""
+    return (face << 2 * DEPTH) | (_spread(first) << 1) | _spread(second)
+
+
+def _spread(numbers: IntArray) -> IntArray:
+    """Put a zero bit before every bit."""
+    spread = numbers.astype(np.int64)
+    for shift, mask in (
+        (16, 0x0000FFFF0000FFFF),
+        (8, 0x00FF00FF00FF00FF),
+        (4, 0x0F0F0F0F0F0F0F0F),
+        (2, 0x3333333333333333),
+        (1, 0x5555555555555555),
+    ):
+        spread = (spread | (spread << shift)) & mask
+    return spread
+
+
+def face_points(face: IntArray, a: FloatArray, b: FloatArray) -> FloatArray:
+    """Points of the faces at (a, b) in [-1, 1]^2, shape (..., 3)."""
+    directions = np.empty((*np.broadcast_shapes(face.shape, a.shape, b.shape), 3))
+    tangents = (np.ones(()), np.tan(0.25 * np.pi * a), np.tan(0.25 * np.pi * b))
+    length = np.sqrt(1.0 + tangents[1] ** 2 + tangents[2] ** 2)
+    for number in range(6):
+        chosen = np.broadcast_to(face == number, directions.shape[:-1])
+        for column in range(3):
+            values = tangents[column] / length * (_SIGNS[number] if column == 0 else 1.0)
+            directions[chosen, _AXES[number, column]] = np.broadcast_to(values, chosen.shape)[
+                chosen
+            ]
+    return directions
+
+
+def face_density(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Uniform probability per unit of (a, b): (pi/4)^2 (1 + s^2)(1 + t^2) / (4 pi r^3)."""
+    s2 = np.tan(0.25 * np.pi * a) ** 2
+    t2 = np.tan(0.25 * np.pi * b) ** 2
+    density: FloatArray = np.pi / 64.0 * (1.0 + s2) * (1.0 + t2) / (1.0 + s2 + t2) ** 1.5
+    return density
+
+
+def _coordinates(
+    levels: IntArray, face: IntArray, first: IntArray, second: IntArray, nodes: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    half: FloatArray = 1.0 / 2.0 ** levels.astype(np.float64)
+    a = (2 * first + 1)[:, None] * half[:, None] - 1.0 + half[:, None] * nodes
+    b = (2 * second + 1)[:, None] * half[:, None] - 1.0 + half[:, None] * nodes
+    return a, b, half
+
+
+def _at(
+    levels: IntArray, face: IntArray, first: IntArray, second: IntArray, nodes: FloatArray
+) -> FloatArray:
+    """Points of a product of nodes in every cell, shape (n, q, q, 3)."""
+    a, b, _ = _coordinates(levels, face, first, second, nodes)
+    return face_points(face[:, None, None], a[:, :, None], b[:, None, :])
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Masses in small sets of points, sorted by key."""
+
+    masses: IntArray  # (n,): positive
+    barycentres: FloatArray  # (n, 3)
+    # (n,): largest Euclidean distance from the barycentre to a point of the set.
+    reaches: FloatArray
+    keys: IntArray  # (n,): increasing
+
+    def __len__(self) -> int:
+        return len(self.masses)
+
+    @property
+    def directions(self) -> FloatArray:
+        """Barycentres projected to the sphere."""
+        directions: FloatArray = self.barycentres / self.lengths[:, None]
+        return directions
+
+    @property
+    def lengths(self) -> FloatArray:
+        """Length of the barycentres; exactly 1 for single points."""
+        lengths: FloatArray = np.linalg.norm(self.barycentres, axis=1)
+        return np.where(self.reaches == 0.0, 1.0, np.minimum(lengths, 1.0))
+
+
+def sorted_cells(
+    masses: IntArray, barycentres: FloatArray, reaches: FloatArray, keys: IntArray
+) -> Cells:
+    """Cells sorted by key, without empty ones."""
+    order = np.argsort(keys, kind="stable")
+    order = order[masses[order] > 0]
+    return Cells(
+        masses[order],
+        np.ascontiguousarray(barycentres[order]),
+        reaches[order],
+        keys[order],
+    )
+
+
+def token_cells(points: FloatArray, masses: IntArray) -> Cells:
+    """Cells of one token each."""
+    return sorted_cells(masses, points, np.zeros(len(points)), keys_of(points))
+
+
+def integer_masses(weights: FloatArray, total: int = TOTAL) -> IntArray:
+    """Weights as integers of sum `total`; each moves by rounding, or by 1 / total."""
+    if len(weights) == 0:
+        return np.zeros(0, dtype=np.int64)
+    levels = np.cumsum(weights)
+    scaled = np.rint(levels / levels[-1] * float(total)).astype(np.int64)
+    scaled[-1] = total
+    masses: IntArray = np.diff(np.minimum(scaled, total), prepend=0)
+    return masses
+
+
+def level_starts(cells: Cells, level: int) -> IntArray:
+    """Indices at which a new square of this level begins, along the sorted cells."""
+    prefixes = cells.keys >> 2 * (DEPTH - level)
+    return np.append(0, np.flatnonzero(np.diff(prefixes)) + 1)
+
+
+def grouped(cells: Cells, starts: IntArray) -> Cells:
+    """Cells united into larger ones, each a run of neighbours."""
+    masses = np.add.reduceat(cells.masses, starts)
+    weighted = cells.masses[:, None] * cells.barycentres
+    barycentres = np.add.reduceat(weighted, starts, axis=0) / masses[:, None]
+    counts = np.diff(np.append(starts, len(cells)))
+    single = counts == 1
+    barycentres[single] = cells.barycentres[starts[single]]
+    owner = np.repeat(np.arange(len(starts)), counts)
+    distances = np.linalg.norm(cells.barycentres - barycentres[owner], axis=1)
+    reaches = np.maximum.reduceat(distances + cells.reaches, starts)
+    return Cells(masses, barycentres, reaches, cells.keys[starts])
 
 
 class Squares(NamedTuple):
@@ -82,6 +231,15 @@ class Squares(NamedTuple):
     def keys(self) -> IntArray:
         shift = DEPTH - self.levels
         return key_of_square(self.face, self.first << shift, self.second << shift)
+
+
+def density_cells(evaluate: Evaluate, degree: int, count: int, p: int, name: str) -> Cells:
+    """Cells of a density, about `count` unless its degree needs more.
+
+    evaluate: density at points (n, 3). Cells with the largest mass x (mean square distance)^(p/2)
+    are divided first.
+    """
+    return finished(refined(evaluate, degree, count, p, name))
 
 
 def refined(evaluate: Evaluate, degree: int, count: int, p: int, name: str) -> Squares:
@@ -180,27 +338,6 @@ def _node_count(phase: float) -> int:
     raise AssertionError  # pragma: no cover
 
 
-def _coordinates(
-    levels: IntArray, face: IntArray, first: IntArray, second: IntArray, nodes: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    half: FloatArray = 1.0 / 2.0 ** levels.astype(np.float64)
-    a = (2 * first + 1)[:, None] * half[:, None] - 1.0 + half[:, None] * nodes
-    b = (2 * second + 1)[:, None] * half[:, None] - 1.0 + half[:, None] * nodes
-    return a, b, half
-
-
-def _at(
-    levels: IntArray, face: IntArray, first: IntArray, second: IntArray, nodes: FloatArray
-) -> FloatArray:
-    """Points of a product of nodes in every cell, shape (n, q, q, 3)."""
-    a, b, _ = _coordinates(levels, face, first, second, nodes)
-    return face_points(face[:, None, None], a[:, :, None], b[:, None, :])
-
-
-_MASS_NOISE = 1e-13  # error of the masses of evaluated densities of mass 1
-_ONE_SIGN = 1e-9  # a cell has one sign if a smaller share of |f - g| cancels in it
-
-
 class Difference(NamedTuple):
     """W_1 = mass x W_1(positive, negative), up to `error`."""
 
@@ -231,145 +368,3 @@ def difference_cells(first: Evaluate, second: Evaluate, degree: int, count: int)
     parts = [finished(squares.chosen(sign * net > 0.0)) for sign in (1.0, -1.0)]
     mass = float(np.abs(net).sum()) / 2.0
     return Difference(parts[0], parts[1], mass, error)
-
-
-TOTAL = 2**60  # sums of two masses stay below 2^63
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Masses in small sets of points, sorted by key."""
-
-    masses: IntArray  # (n,): positive
-    barycentres: FloatArray  # (n, 3)
-    # (n,): largest Euclidean distance from the barycentre to a point of the set.
-    reaches: FloatArray
-    keys: IntArray  # (n,): increasing
-
-    def __len__(self) -> int:
-        return len(self.masses)
-
-    @property
-    def directions(self) -> FloatArray:
-        """Barycentres projected to the sphere."""
-        directions: FloatArray = self.barycentres / self.lengths[:, None]
-        return directions
-
-    @property
-    def lengths(self) -> FloatArray:
-        """Length of the barycentres; exactly 1 for single points."""
-        lengths: FloatArray = np.linalg.norm(self.barycentres, axis=1)
-        return np.where(self.reaches == 0.0, 1.0, np.minimum(lengths, 1.0))
-
-
-def sorted_cells(
-    masses: IntArray, barycentres: FloatArray, reaches: FloatArray, keys: IntArray
-) -> Cells:
-    """Cells sorted by key, without empty ones."""
-    order = np.argsort(keys, kind="stable")
-    order = order[masses[order] > 0]
-    return Cells(
-        masses[order],
-        np.ascontiguousarray(barycentres[order]),
-        reaches[order],
-        keys[order],
-    )
-
-
-def token_cells(points: FloatArray, masses: IntArray) -> Cells:
-    """Cells of one token each."""
-    return sorted_cells(masses, points, np.zeros(len(points)), keys_of(points))
-
-
-def integer_masses(weights: FloatArray, total: int = TOTAL) -> IntArray:
-    """Weights as integers of sum `total`; each moves by rounding, or by 1 / total."""
-    if len(weights) == 0:
-        return np.zeros(0, dtype=np.int64)
-    levels = np.cumsum(weights)
-    scaled = np.rint(levels / levels[-1] * float(total)).astype(np.int64)
-    scaled[-1] = total
-    masses: IntArray = np.diff(np.minimum(scaled, total), prepend=0)
-    return masses
-
-
-def level_starts(cells: Cells, level: int) -> IntArray:
-    """Indices at which a new square of this level begins, along the sorted cells."""
-    prefixes = cells.keys >> 2 * (DEPTH - level)
-    return np.append(0, np.flatnonzero(np.diff(prefixes)) + 1)
-
-
-def grouped(cells: Cells, starts: IntArray) -> Cells:
-    """Cells united into larger ones, each a run of neighbours."""
-    masses = np.add.reduceat(cells.masses, starts)
-    weighted = cells.masses[:, None] * cells.barycentres
-    barycentres = np.add.reduceat(weighted, starts, axis=0) / masses[:, None]
-    counts = np.diff(np.append(starts, len(cells)))
-    single = counts == 1
-    barycentres[single] = cells.barycentres[starts[single]]
-    owner = np.repeat(np.arange(len(starts)), counts)
-    distances = np.linalg.norm(cells.barycentres - barycentres[owner], axis=1)
-    reaches = np.maximum.reduceat(distances + cells.reaches, starts)
-    return Cells(masses, barycentres, reaches, cells.keys[starts])
-
-
-DEPTH = 28  # levels: squares of the last are 6e-9 wide
-
-# Axes (normal, a, b) of every face.
-_AXES = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]] * 2)
-_SIGNS = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
-
-
-def keys_of(points: FloatArray) -> IntArray:
-    """Key of the smallest square around each point, shape (n,)."""
-    rows = np.arange(len(points))
-    axis = np.abs(points).argmax(axis=1)
-    normal = points[rows, axis]
-    face = axis + 3 * (normal < 0.0)
-    squares = []
-    for column in (1, 2):
-        ratio = points[rows, _AXES[face, column]] / np.abs(normal)
-        number = np.floor((np.arctan(ratio) * (4.0 / np.pi) + 1.0) * 2.0 ** (DEPTH - 1))
-        squares.append(np.clip(number, 0, 2**DEPTH - 1).astype(np.int64))
-    return key_of_square(face.astype(np.int64), squares[0], squares[1])
-
-
-def key_of_square(face: IntArray, first: IntArray, second: IntArray) -> IntArray:
-    """Interleave the bits of two numbers below 2^DEPTH, after the bits of the face."""
-    return (face << 2 * DEPTH) | (_spread(first) << 1) | _spread(second)
-
-
-def face_points(face: IntArray, a: FloatArray, b: FloatArray) -> FloatArray:
-    """Points of the faces at (a, b) in [-1, 1]^2, shape (..., 3)."""
-    directions = np.empty((*np.broadcast_shapes(face.shape, a.shape, b.shape), 3))
-    tangents = (np.ones(()), np.tan(0.25 * np.pi * a), np.tan(0.25 * np.pi * b))
-    length = np.sqrt(1.0 + tangents[1] ** 2 + tangents[2] ** 2)
-    for number in range(6):
-        chosen = np.broadcast_to(face == number, directions.shape[:-1])
-        for column in range(3):
-            values = tangents[column] / length * (_SIGNS[number] if column == 0 else 1.0)
-            directions[chosen, _AXES[number, column]] = np.broadcast_to(values, chosen.shape)[
-                chosen
-            ]
-    return directions
-
-
-def face_density(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Uniform probability per unit of (a, b): (pi/4)^2 (1 + s^2)(1 + t^2) / (4 pi r^3)."""
-    s2 = np.tan(0.25 * np.pi * a) ** 2
-    t2 = np.tan(0.25 * np.pi * b) ** 2
-    density: FloatArray = np.pi / 64.0 * (1.0 + s2) * (1.0 + t2) / (1.0 + s2 + t2) ** 1.5
-    return density
-
-
-def _spread(numbers: IntArray) -> IntArray:
-    """Put a zero bit before every bit."""
-    spread = numbers.astype(np.int64)
-    for shift, mask in (
-        (16, 0x0000FFFF0000FFFF),
-        (8, 0x00FF00FF00FF00FF),
-        (4, 0x0F0F0F0F0F0F0F0F),
-        (2, 0x3333333333333333),
-        (1, 0x5555555555555555),
-    ):
-        spread = (spread | (spread << shift)) & mask
-    return spread
