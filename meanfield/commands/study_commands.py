@@ -36,7 +36,7 @@ from meanfield.studies.ensemble import ENSEMBLE_TOLERANCE, EnsemblePlan, ensembl
 from meanfield.studies.parts import MOST_PARTS, Part
 from meanfield.studies.study import Request
 from meanfield.studies.sweep_results import Sweep
-from meanfield.studies.sweeps import collect_sweep, held, planned
+from meanfield.studies.sweeps import collect_sweep, lock, planned
 from meanfield.terms.attention import Head
 
 
@@ -125,7 +125,7 @@ def sweep_command(options: argparse.Namespace) -> int:
         return _status(sweep)
     if options.scheduler is None and largest.config is not None:
         check_memory(largest.config)
-    with held(plan, first, resume=options.resume, overwrite=options.overwrite) as (output, stored):
+    with lock(plan, first, resume=options.resume, overwrite=options.overwrite) as (output, stored):
         table = plan.empty() if stored is None else plan.resumed(stored)
         left = len(plan.missing(table))
         if left or stored is None:

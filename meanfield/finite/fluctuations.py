@@ -29,7 +29,7 @@ from meanfield.engines.limits import available_memory
 from meanfield.engines.threads import one_blas_thread
 from meanfield.errors import SimulationError
 from meanfield.fields.linearised import LinearisedFlow
-from meanfield.finite.influence import Sweep, swept
+from meanfield.finite.influence import BackwardSweep, swept
 from meanfield.finite.path import LARGEST_TAIL, SAME_TIME, Path, Settings, resolved_part
 from meanfield.finite.results import Fluctuations
 from meanfield.problem import Problem
@@ -255,7 +255,7 @@ def fluctuations_at(
 
     allowed = min(_TAIL * settings.allowed, LARGEST_TAIL)
 
-    def sweep(path: Path) -> Sweep:
+    def sweep(path: Path) -> BackwardSweep:
         return swept(path, of.to_coefficients(np.eye(of.size)), allowed)
 
     with one_blas_thread():

@@ -299,14 +299,14 @@ class _Sums:
         rates = np.array(self._moved) / np.where(whole > 0.0, whole, 1.0)
         total = self._near.slopes(lambda each: np.asarray(rates @ lengths(each)))
         for interval, sums in self._numbers.items():
-            total += self._near.slopes(partial(self._said, interval, sums))
+            total += self._near.slopes(partial(self._weighted, interval, sums))
         return total
 
     def _clock(self, problem: Problem) -> float:
         """Speed of a problem on the clock at p, relative to its own, which has kinks in p."""
         return float(np.exp(problem.log_scale - self._near.problem.log_scale))
 
-    def _said(self, interval: int, sums: Numbers, problem: Problem) -> FloatArray:
+    def _weighted(self, interval: int, sums: Numbers, problem: Problem) -> FloatArray:
         """Numbers of a problem times the derivatives of J with respect to them."""
         degree = self._path.problems[interval].kernel_degree
         numbers = numbers_of(

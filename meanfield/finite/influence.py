@@ -155,7 +155,7 @@ def influence(
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class BackwardSweep:
     """Influence functions at time 0, and the parts of lim N Cov by drawn tokens and by noise."""
 
     coefficients: ModalArray
@@ -174,16 +174,16 @@ def swept(
     fields: ModalArray,
     allowed: float,
     visit: Callable[[Step, LinearisedFlow, ModalArray], None] | None = None,
-) -> Sweep:
+) -> BackwardSweep:
     """Influence functions of observables with first variations `fields` (k, coefficients)."""
     space, initial = path.space, path.states[0]
     fields = space.resize(fields, path.degree)
     tail, later = 0.0, path.last
     noise = _Noise(path)
     for step, flows, start in path.backward():
-        noise.see(step.interval, step.end, later, fields)
+        noise.add(step.interval, step.end, later, fields)
         fields = adjoint(step, flows, fields, None if visit is None else partial(visit, step))
-        noise.see(step.interval, step.time, start, fields)
+        noise.add(step.interval, step.time, start, fields)
         tail, later = max(tail, *(_tail(space, each) for each in fields)), start
         if not tail <= allowed:
             raise Unresolved(
@@ -194,7 +194,7 @@ def swept(
     fields[:, 0] -= [space.inner(each, initial) for each in fields]
     of = path.grid.to_nodal(fields)
     drawn = (path.grid.weights * path.grid.to_nodal(initial) * of) @ of.T
-    return Sweep(fields, drawn, noise.integral, tail)
+    return BackwardSweep(fields, drawn, noise.integral, tail)
 
 
 def _tail(space: Manifold, field: ModalArray) -> float:
@@ -208,12 +208,12 @@ class _Noise:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._seen: dict[int, dict[float, FloatArray]] = {}
+        self._rates: dict[int, dict[float, FloatArray]] = {}
 
-    def see(self, interval: int, time: float, density: ModalArray, fields: ModalArray) -> None:
+    def add(self, interval: int, time: float, density: ModalArray, fields: ModalArray) -> None:
         """Store the rate at an end of a step."""
         diffusivity = self._path.problems[interval].flow.diffusivity
-        at = self._seen.setdefault(interval, {})
+        at = self._rates.setdefault(interval, {})
         if not diffusivity or time in at:
             return
         flow = self._path.flow(interval, density)
@@ -229,7 +229,7 @@ class _Noise:
         from scipy.interpolate import make_interp_spline
 
         total: FloatArray | float = 0.0
-        for at in self._seen.values():
+        for at in self._rates.values():
             if at:
                 times = np.array(sorted(at))
                 order = min(7, (len(times) - 1) // 2 * 2 - 1)

@@ -362,7 +362,7 @@ def resolved(settings: Settings, compute: Callable[[Path], R]) -> R:
 
 
 @dataclass(frozen=True, eq=False)
-class Part(Generic[R]):
+class ResolvedPart(Generic[R]):
     """The resolved part of a run."""
 
     path: Path  # to the last resolved time; `saves` is empty if there is none
@@ -372,7 +372,7 @@ class Part(Generic[R]):
 
 def resolved_part(
     settings: Settings, compute: Callable[[Path], R], *, whole: bool = False
-) -> Part[R]:
+) -> ResolvedPart[R]:
     """Value of `compute` along a run, or along its longest part that some degree resolves."""
     times = np.asarray(settings.times)
     timeline = Evolution(settings.problem, Options(), times, settings.unit).timeline
@@ -383,7 +383,7 @@ def resolved_part(
         )
         if failure is None:
             try:
-                return Part(along, compute(along), "")
+                return ResolvedPart(along, compute(along), "")
             except Unresolved as error:
                 failure = SimulationError(float(settings.times[-1]), len(along.steps), str(error))
                 along = along.until(len(along.saves) - 2) if len(along.saves) > 1 else along
@@ -398,7 +398,7 @@ def resolved_part(
     return _bisected(along, compute, reason)
 
 
-def _bisected(along: Path, compute: Callable[[Path], R], reason: str) -> Part[R]:
+def _bisected(along: Path, compute: Callable[[Path], R], reason: str) -> ResolvedPart[R]:
     good, bad, best = -1, len(along.saves), None
     middle = bad - 1  # the whole path may be resolved
     while bad - good > 1:
@@ -409,7 +409,7 @@ def _bisected(along: Path, compute: Callable[[Path], R], reason: str) -> Part[R]
             bad, reason = middle, str(error)
         middle = (good + bad) // 2
     part = along.until(good) if good >= 0 else replace(along, steps=(), saves=())
-    return Part(part, best, reason)
+    return ResolvedPart(part, best, reason)
 
 
 def check_linearised(problem: Problem) -> None:

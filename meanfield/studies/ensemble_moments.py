@@ -30,8 +30,8 @@ from meanfield.bases.coordinates import Coordinates, coordinates
 from meanfield.carriers.options import MOMENTS_DEGREE
 from meanfield.engines.threads import one_blas_thread
 from meanfield.finite.influence import (
+    BackwardSweep,
     Functional,
-    Sweep,
     check_degrees,
     function_of,
     swept,
@@ -310,11 +310,11 @@ def _planned(of: TokenRuns, degree: int) -> _Plan:
     moments = coordinates(space.dimension, degree)
     fields = moments.to_coefficients(np.eye(moments.size))
 
-    def made(path: Path) -> tuple[ModalArray, Sweep]:
+    def made(path: Path) -> tuple[ModalArray, BackwardSweep]:
         return space.resize(path.last, degree), swept(path, fields, settings.allowed)
 
     limit: list[ModalArray] = []
-    sweeps: list[Sweep] = []
+    sweeps: list[BackwardSweep] = []
     for time in of.times[1:]:
         settings = Settings(of.problem, (0.0, float(time)), None, _LIMIT_TOLERANCE)
         last, sweep = resolved(settings, made)

@@ -470,13 +470,13 @@ def tricritical_of(
     """Beta at which the order changes: in closed form, or between two of these problems."""
     from scipy.optimize import brentq
 
-    exponential = [each for each in problems if each.zonal.kernel.name == "exponential"]
-    if not exponential:
+    attending = [each for each in problems if each.zonal.kernel.name == "exponential"]
+    if not attending:
         return None
-    flow = exponential[0].flow
+    flow = attending[0].flow
     if flow.strength > 0 and not flow.normalized:
-        return tricritical_beta(exponential[0].manifold)
-    betas = sorted(each.beta for each in exponential)
+        return tricritical_beta(attending[0].manifold)
+    betas = sorted(each.beta for each in attending)
     for low, high in itertools.pairwise(betas):
         ends = [branch_direction(problem_at(beta)) for beta in (low, high)]
         if np.all(np.isfinite(ends)) and ends[0] * ends[1] < 0:

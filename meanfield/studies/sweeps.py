@@ -152,7 +152,7 @@ def sweep(
         if text is not None:
             plan = replace(plan, source=place / RUN_FILE)
         with (
-            held(plan, first, resume=resume, overwrite=overwrite) as (output, stored),
+            lock(plan, first, resume=resume, overwrite=overwrite) as (output, stored),
             _run_file(plan.source, text, output),
         ):
             left = len(plan.missing(plan.empty() if stored is None else plan.resumed(stored)))
@@ -348,7 +348,7 @@ def member_file(number: int, total: int) -> str:
 
 
 @contextmanager
-def held(
+def lock(
     plan: SweepPlan, first: Config, *, resume: bool, overwrite: bool
 ) -> Iterator[tuple[OutputFile, Sweep | None]]:
     """Lock and check the folder of a sweep; yield its index file, and the sweep to resume."""

@@ -136,11 +136,11 @@ class WorkerPool(ThreadPoolExecutor):
 
     def start(self, threads: int) -> None:
         context = multiprocessing.get_context("spawn")
-        with _unheard_signals():
+        with _blocked_signals():
             # Starts the process that removes locks at the end. That unblocks signals, so it must
             # not happen while workers start.
             context.Lock()
-        with _unheard_signals():
+        with _blocked_signals():
             for _ in range(self._max_workers):
                 here, there = context.Pipe()
                 process = context.Process(target=_work, args=(there, threads))
@@ -186,7 +186,7 @@ class WorkerPool(ThreadPoolExecutor):
 
 
 @contextmanager
-def _unheard_signals() -> Iterator[None]:
+def _blocked_signals() -> Iterator[None]:
     """Block stop signals for processes that start in the block, also while they load.
 
     This process receives them after the block, since an exception in it would leave a process half
