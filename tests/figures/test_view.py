@@ -131,6 +131,24 @@ def test_atoms_have_masses_and_merges_are_events():
     assert any("merge" in text for _, text in picture.events)
 
 
+def test_ring_shows_atoms_without_paths():
+    """Pages of atoms from the start, or after stages, would show no point at all."""
+    law = mf.from_points([0.0, 0.1, 1.5, 3.3])
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, law)
+    atoms = mf.simulate(problem, until=1.0, save=3, representation="atoms")
+    picture = view_picture(atoms)
+    assert [len(angles) for angles in picture.points] == [4, 4, 4]
+    for mass, measure in zip(picture.masses, atoms.measures, strict=True):
+        assert mass.tolist() == measure.mass.tolist()
+    # As after a density in two stages, whose tokens are unknown.
+    first = mf.perturbed_uniform([[1, 0.1, 0.0]]).build(mf.Circle())
+    names = ("density", "atoms", "atoms")
+    mixed = replace(atoms, measures=(first, *atoms.measures[1:]), representation=names)
+    picture = view_picture(replace(mixed, source_problem=None))
+    assert [len(angles) for angles in picture.points] == [0, 4, 4]
+    assert "dots follow the flow" not in picture.notes
+
+
 @pytest.mark.slow
 def test_view_opens_where_clusters_form():
     """Not on uniform, at t = 0, nor on what has been one point for long."""

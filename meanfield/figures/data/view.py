@@ -75,7 +75,7 @@ def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
     if shape in (GLOBE, CLOUD):
         cosines = cosine_shares(run, saves)
         shares = shares if np.isnan(cosines).all() else cosines * cosines.shape[1]
-    if any(len(x) for x in frames_data.points) and not isinstance(run.measures[saves[0]], Measure):
+    if len(frames_data.points[0]) and not isinstance(run.measures[saves[0]], Measure):
         notes.append("dots follow the flow")
     if any(mass is not None for mass in frames_data.masses):
         notes.append("discs: atoms, areas as masses")
@@ -189,7 +189,7 @@ def _on_ring(run: Run, saves: IntArray) -> _Seen:
     points: list[FloatArray] = []
     masses: list[FloatArray | None] = []
     for i in saves:
-        angles, mass = (paths[i], None) if i < len(paths) else marks(run, int(i))
+        angles, mass = (paths[i], None) if paths.size and i < len(paths) else marks(run, int(i))
         points.append(wrapped(angles)[:, None])
         masses.append(mass)
     return _Seen(_cells(run, saves), points, masses)
