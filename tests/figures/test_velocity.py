@@ -100,6 +100,18 @@ def test_arrows_on_a_map_go_north_to_a_token_at_the_pole():
     assert np.all(panel.arrows[:, 1] > 0.0)
 
 
+def test_longest_arrow_has_the_speed_below_the_map():
+    """Arrows at the seam are left out: the speed of one of them would belong to no arrow."""
+    law = mf.from_points([[-0.995, 0.0, 0.1], [-0.995, 0.05, 0.0]])
+    problem = mf.Problem(SPHERE, mf.exponential(100.0), mf.USA, law)
+    run = still(problem, representation="particles")
+    (panel,) = velocity_picture(run).panels
+    tails = Mollweide().to_sphere(*panel.places.T)
+    speeds = np.linalg.norm(velocities(problem, run.measures[0], tails).sum(axis=0), axis=1)
+    # Places on the map are accurate to 1e-6, and v changes over beta^{-1/2} = 0.1.
+    assert panel.largest_speed == pytest.approx(speeds.max(), rel=1e-3)
+
+
 def test_velocity_has_the_strength_of_its_time():
     """Functions of time at time 0 would draw a tenth of the strength ten times too fast."""
     law = mf.perturbed_uniform([[1, 0.2, 0.0]])

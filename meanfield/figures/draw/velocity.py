@@ -60,7 +60,7 @@ _CELLS, _FEWEST_CELLS, _TOKENS_PER_CELL = 720, 40, 8
 _SEAM, _POLE = np.deg2rad(174.0), 0.985
 _STEP = 1e-4
 LONGEST = 0.36
-"""Length of the arrow of the largest speed, on a map of half width 2 sqrt(2)."""
+"""Length of an arrow of the largest speed, also one left out, on a map of half width 2 sqrt(2)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class MapPanel:
     panel: SpherePanel  # the map
     places: FloatArray  # (n, 2): tails of arrows
     arrows: FloatArray  # (n, 2)
-    largest_speed: float  # largest |v| at the lattice points, scaled time; 0 at rest
+    largest_speed: float  # |v| of the longest arrow, scaled time; 0 at rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +257,7 @@ def _map_panel(run: Run, problem: Problem, index: int) -> MapPanel:
         np.zeros((0, 2)),
         np.zeros(0),
     )
-    return MapPanel(panel, places, arrows, largest)
+    return MapPanel(panel, places, arrows, float(speed[within].max()) if largest else 0.0)
 
 
 def _lattice(count: int) -> FloatArray:
