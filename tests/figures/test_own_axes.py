@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from parameters import refused
 
 import meanfield as mf
@@ -74,6 +75,11 @@ CASES = {
 }
 
 
+def headings(figure):
+    bold = [text for text in figure.findobj(Text) if text.get_fontweight() == "bold"]
+    return [text.get_text() for text in bold]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_studies_are_drawn_draw_rates_of_the_user(name):
@@ -81,6 +87,7 @@ def test_studies_are_drawn_draw_rates_of_the_user(name):
     result, label = CASES[name]
     built = result()
     left, right = Figure(figsize=(10.0, 4.0)).subplots(1, 2)
+    assert headings(built.plot(title="Mine")) == ["Mine", *headings(built.plot(title=""))]
     figure = built.plot(ax=left, title="Mine")
     assert figure is left.figure and left.get_title() == "Mine" and left.get_title("left") == ""
     assert left.get_ylabel() == label
@@ -100,6 +107,8 @@ def test_bifurcation_diagram_is_drawn_on_own_axes_and_on_those_of_a_user(bifurca
     """A panel of a user's figure would stay empty, or hold the words of a magnified part."""
     whole = bifurcation.plot(title="Mine", figsize=(8.0, 5.0))
     assert tuple(whole.get_size_inches()) == (8.0, 5.0) and len(whole.axes) > 1
+    assert headings(bifurcation.plot()) == ["Stationary states"]
+    assert not headings(bifurcation.plot(title=""))
     axes = Figure().subplots()
     assert bifurcation.plot(ax=axes, title="Mine") is axes.figure
     assert axes.get_title() == "Mine" and axes.get_xlabel() == "diffusivity $D$"

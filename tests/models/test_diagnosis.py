@@ -321,6 +321,8 @@ def test_result_is_stored_and_drawn(tmp_path, cli, diagnosis):
     drawn = [line.get_ydata() for line in attended.lines]
     assert np.allclose(drawn[1:], medians)
     refused("several axes", diagnosis.plot, ax=attended)
+    headings = [again.plot(title=title).axes[0].texts for title in (None, "")]
+    assert headings[0][0].get_text() == again.model and not headings[1]
 
 
 @pytest.fixture

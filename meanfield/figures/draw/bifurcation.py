@@ -117,7 +117,7 @@ def draw_bifurcation(
             axes["order"].set_title("the framed part, magnified", loc="left", color=MUTED)
             first.axvspan(*window, facecolor="none", edgecolor=MUTED, linewidth=0.8)
             first.set_xlabel("diffusivity $D$")
-        title_above(first, title or _TITLE, facts_title(picture.facts))
+        title_above(first, _TITLE if title is None else title, facts_title(picture.facts))
         _states(axes["order"], point, pieces, window)
         _marks(axes["order"], point)
         if energy:

@@ -191,7 +191,7 @@ def phase_diagram_figure(
         flow = "SA" if diagram.normalized else "USA"
         title_above(
             axes["regions"],
-            title or "Where order sets in",
+            "Where order sets in" if title is None else title,
             f"{diagram.manifold},  {diagram.kernel} kernel,  {flow}",
         )
         _regions(axes["regions"], diagram, curves)

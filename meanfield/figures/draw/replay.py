@@ -227,7 +227,8 @@ def diagnosis_figure(result: Diagnosis, *, title: str | None = None, **options: 
         axes["title"].set_axis_off()
         _, layers, heads = result.sink_share.shape
         facts = f"{result.tokens.sum()} tokens, {layers} layers of {heads} heads"
-        title_above(axes["title"], title or result.facts.title or result.model, facts)
+        heading = result.facts.title or result.model
+        title_above(axes["title"], heading if title is None else title, facts)
         for name, label in _LAYERS.items():
             for numbers, drawn in zip(result.by_layer(name), _STYLES, strict=True):
                 axes[name].plot(range(1, layers + 1), numbers, **drawn)
