@@ -112,6 +112,21 @@ def test_longest_arrow_has_the_speed_below_the_map():
     assert panel.largest_speed == pytest.approx(speeds.max(), rel=1e-3)
 
 
+@pytest.mark.parametrize("space", [CIRCLE, SPHERE])
+def test_speeds_are_per_unit_of_the_times_beside_them(space):
+    """Speeds per scaled time beside times in paper time would differ by e^beta."""
+    law = mf.von_mises_fisher(1.0)
+    problem = mf.Problem(space, mf.exponential(2.0), mf.USA, law)
+    scaled, paper = (
+        velocity_picture(mf.simulate(problem, 1e-6, unit=unit, save=[0.0])).panels[0]
+        for unit in ("scaled", "paper")
+    )
+    factor = np.exp(2.0)
+    assert paper.largest_speed == pytest.approx(factor * scaled.largest_speed, rel=1e-13)
+    if space is CIRCLE:
+        assert paper.velocity == pytest.approx(factor * scaled.velocity, rel=1e-13)
+
+
 def test_velocity_has_the_strength_of_its_time():
     """Functions of time at time 0 would draw a tenth of the strength ten times too fast."""
     law = mf.perturbed_uniform([[1, 0.2, 0.0]])

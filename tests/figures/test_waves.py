@@ -32,6 +32,17 @@ def test_crest_of_linear_theory_is_that_of_the_run():
     assert wave.angles[-1] - wave.angles[0] == pytest.approx(4.0 * 0.5394109, abs=1e-5)
 
 
+def test_wave_turns_per_unit_of_the_time_axis():
+    """The number would not be the slope of the crest that it names."""
+    law = mf.perturbed_uniform([[3, 0.0, 1e-5]])
+    run = mf.simulate(turning(law), until=1.0, unit="growth", save=2)
+    wave = predicted_wave(run)
+    slope = (wave.angles[-1] - wave.angles[0]) / (wave.times[-1] - wave.times[0])
+    assert wave.velocity == pytest.approx(slope, rel=1e-12)
+    assert abs(run.unit_length - 1.0) > 0.1
+    assert wave.velocity == pytest.approx(0.5394109 * run.unit_length, abs=1e-6)
+
+
 def test_waves_are_predicted_near_uniform_of_heads_alone():
     """A slope beside a kernel's stripes, or where linear theory fails, would be a false claim."""
     near = mf.perturbed_uniform([[2, 0.01, 0.0]])

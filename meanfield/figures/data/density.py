@@ -367,7 +367,7 @@ class Wave:
     """Crest of the rotating mode that linear theory expects to be largest."""
 
     order: int  # k of e^{ik theta}
-    velocity: float  # angular velocity, per scaled time
+    velocity: float  # angular velocity, per unit of time of the run
     times: FloatArray  # (n,): in the unit of the run
     angles: FloatArray  # (n,): unwrapped
 
@@ -410,5 +410,5 @@ def predicted_wave(run: Run) -> Wave | None:
     velocity = float(operator.angular_velocities[turning][leading])
     elapsed = np.linspace(0.0, min(float(reached[leading]), last - first), _POINTS)
     # Moments are int e^{-ik theta} dmu: the density has 2 |m_k| cos(k theta + arg m_k).
-    crest = -np.angle(start[order]) / order
-    return Wave(order, velocity, (first + elapsed) / run.unit_length, crest + velocity * elapsed)
+    crest, unit = -np.angle(start[order]) / order, run.unit_length
+    return Wave(order, velocity * unit, (first + elapsed) / unit, crest + velocity * elapsed)

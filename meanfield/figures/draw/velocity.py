@@ -72,7 +72,7 @@ class CirclePanel:
     tokens: FloatArray  # angles of a few tokens, else empty
     masses: FloatArray
     angles: FloatArray  # (n,): increasing, within [-pi, pi]
-    velocity: FloatArray  # (n,): d theta / dt there, scaled time
+    velocity: FloatArray  # (n,): d theta / dt there, t in the unit of the run
     heads: FloatArray  # (heads, n): velocity from each head; no rows for a single head
     zeros: FloatArray  # (k,): angles where v changes sign; empty at rest
     stable: NDArray[np.bool_]  # (k,): whether v changes from + to -
@@ -86,7 +86,7 @@ class MapPanel:
     panel: SpherePanel  # the map
     places: FloatArray  # (n, 2): tails of arrows
     arrows: FloatArray  # (n, 2)
-    largest_speed: float  # |v| of the longest arrow, scaled time; 0 at rest
+    largest_speed: float  # |v| of the longest arrow, t in the unit of the run; 0 at rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,11 +200,11 @@ def _circle_panel(run: Run, problem: Problem, index: int) -> CirclePanel:
         tokens,
         masses,
         angles,
-        total,
-        heads if len(heads) > 1 else heads[:0],
+        total * run.unit_length,
+        (heads if len(heads) > 1 else heads[:0]) * run.unit_length,
         zeros,
         stable,
-        float(np.abs(total).max()),
+        float(np.abs(total).max()) * run.unit_length,
     )
 
 
@@ -257,7 +257,8 @@ def _map_panel(run: Run, problem: Problem, index: int) -> MapPanel:
         np.zeros((0, 2)),
         np.zeros(0),
     )
-    return MapPanel(panel, places, arrows, float(speed[within].max()) if largest else 0.0)
+    longest = float(speed[within].max()) if largest else 0.0
+    return MapPanel(panel, places, arrows, longest * run.unit_length)
 
 
 def _lattice(count: int) -> FloatArray:
