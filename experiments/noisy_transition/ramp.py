@@ -41,7 +41,6 @@ class Plateau:
     """Measurements at one diffusivity of a ramp."""
 
     diffusivity: float  # scaled time
-    duration: float  # scaled time
     order: float  # order parameter at the end; for particles the mean over the last quarter
     spread: float  # standard deviation of particles over the last quarter; 0 for the density
     free_energy: float  # minus that of uniform; NaN for particles
@@ -150,7 +149,7 @@ def settle(
             above = float(found["free_energy"] - base["free_energy"])
             order = float(found["order_parameter"])
             assert isinstance(here.measure, mf.Density)
-            return Plateau(there.flow.diffusivity, here.time, order, 0.0, above), here.measure
+            return Plateau(there.flow.diffusivity, order, 0.0, above), here.measure
     raise RuntimeError(f"D = {diffusivity:.6g}: not settled after {MOST_FOLDS} e-folds.")
 
 
@@ -181,7 +180,7 @@ def particle_ramp(problem: mf.Problem, values: np.ndarray, tokens: int) -> Itera
             **own,
         )
         late = run.observables["order_parameter"][-SAMPLES // 4 :]
-        yield Plateau(diffusivity, run.time[-1], float(late.mean()), float(late.std()), np.nan)
+        yield Plateau(diffusivity, float(late.mean()), float(late.std()), np.nan)
         law, own = mf.from_points(run.measures[-1].points), {}
 
 
