@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from claims import Claim
-from commands import run_command
+from commands import compare
 
 import meanfield as mf
 from meanfield.runfile import load_config
@@ -30,11 +30,11 @@ DEGREES = 3000  # truncation leaves out at most 1 / 3000 of the sum
 
 def main(short: bool) -> list[Claim]:
     """Run, check, draw."""
-    compare("run-compare.h5", SHORT if short else [], "--plot", FOLDER / "compare.png")
+    compare(FOLDER, "run-compare.h5", SHORT if short else [], "--plot", FOLDER / "compare.png")
     # Only the largest systems, to half their own onset time.
     largest = 10_000 if short else 100_000
     until = [f"compare.tokens=[{largest}]", f"time.end={24.0 if short else 30.0}", "time.save=5"]
-    compare("uniform-compare.h5", UNIFORM + until)
+    compare(FOLDER, "uniform-compare.h5", UNIFORM + until)
     study = read_result(FOLDER / "run-compare.h5", "comparison")
     growth, expected = uniform_growth()
     print("\nfrom the uniform law: growth of the root mean square W2, and that of linear theory")
@@ -50,12 +50,6 @@ def main(short: bool) -> list[Claim]:
         Claim(f"exponent of W1 at t = {study.exponent_time:g}", -0.5, study.exponent, 0.05),
         Claim("growth of W2, relative error", 0.0, error, 0.1),
     ]
-
-
-def compare(output: str, changes: list[str], *options: object) -> None:
-    """Run `meanfield compare` with some keys of the run file changed."""
-    written = ["-o", FOLDER / output, "--overwrite", "--quiet"]
-    run_command("compare", RUN_FILE, *written, *options, changes=changes)
 
 
 def uniform_growth() -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from claims import Claim
-from commands import run_command
+from commands import compare
 
 import meanfield as mf
 from meanfield.runfile import load_config
@@ -39,9 +39,9 @@ def main(short: bool) -> list[Claim]:
     w1 = (W1_SHORT if short else W1) + W1_TIME
     # Only large systems, for linear theory.
     uniform = [*UNIFORM, f"compare.tokens=[{2_000 if short else 20_000}]"]
-    compare("run-compare.h5", SHORT if short else [], "--plot", FOLDER / "compare.png")
-    compare("w1-compare.h5", w1, "--plot", FOLDER / "w1.png")
-    compare("uniform-compare.h5", uniform)
+    compare(FOLDER, "run-compare.h5", SHORT if short else [], "--plot", FOLDER / "compare.png")
+    compare(FOLDER, "w1-compare.h5", w1, "--plot", FOLDER / "w1.png")
+    compare(FOLDER, "uniform-compare.h5", uniform)
     sobolev, exact = (
         read_result(FOLDER / f"{name}-compare.h5", "comparison") for name in ("run", "w1")
     )
@@ -65,12 +65,6 @@ def main(short: bool) -> list[Claim]:
         Claim(f"exponent of W1 at t = {exact.exponent_time:g}", -0.44, exact.exponent, 0.05),
         Claim("growth of the distance, relative error", 0.0, error, 0.1),
     ]
-
-
-def compare(output: str, changes: list[str], *options: object) -> None:
-    """Run `meanfield compare` with some keys of the run file changed."""
-    written = ["-o", FOLDER / output, "--overwrite", "--quiet"]
-    run_command("compare", RUN_FILE, *written, *options, changes=changes)
 
 
 def uniform_growth() -> tuple[np.ndarray, np.ndarray]:

@@ -9,12 +9,11 @@ compares the model with reference implementations.
 from __future__ import annotations
 
 import csv
-import hashlib
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 from claims import Claim
+from commands import installed_file
 
 import meanfield as mf
 
@@ -39,14 +38,7 @@ SAME = 2e-5
 
 def model_file() -> Path | None:
     """File of the installed model, or None; exits if its hash is not that of the measured one."""
-    package = importlib.util.find_spec(PACKAGE)
-    if package is None or package.origin is None:
-        return None
-    path = Path(package.origin).parent / FILE
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    if digest != SHA256:
-        raise SystemExit(f"{path} has sha256 {digest}, expected {SHA256}.")
-    return path
+    return installed_file(PACKAGE, FILE, SHA256)
 
 
 def layer_rows(decoder, tokens: np.ndarray) -> list[list[str]]:  # noqa: ANN001

