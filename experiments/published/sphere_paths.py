@@ -14,7 +14,7 @@ import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.figures.draw.axes import ENERGY, FAINT, MUTED, ORDER
 from published.entry import Progress, Reproduction, unfollowed
-from published.spheres import token_paths
+from published.spheres import seen_from, token_paths
 
 TOKENS, BETA, END, DT, SEED = 64, 1.0, 15.0, 0.1, 0
 FRAMES = 151
@@ -103,8 +103,6 @@ def draw(figure: Figure, reproduction: Reproduction) -> None:
     turn = np.linspace(0.0, 2.0 * np.pi, 80)
     x, y, _ = data["paths"][-1].mean(axis=0)
     view = ABOVE, float(np.degrees(np.arctan2(y, x))) + ASIDE
-    up, away = np.radians(view)
-    towards = np.array([np.cos(up) * np.cos(away), np.cos(up) * np.sin(away), np.sin(up)])
     for panel, time in enumerate(SNAPSHOTS, start=1):
         axes = figure.add_subplot(1, len(SNAPSHOTS), panel, projection="3d", computed_zorder=False)
         for at in theta[1:-1]:
@@ -118,7 +116,7 @@ def draw(figure: Figure, reproduction: Reproduction) -> None:
         for path in np.moveaxis(data["paths"][: row + 1], 1, 0):
             axes.plot(*path.T, color=ORDER, linewidth=0.7, alpha=0.5, zorder=1)
         tokens = data["paths"][row]
-        front = tokens @ towards > 0.0
+        front = tokens @ seen_from(*view)[2] > 0.0
         for which, colour, size in ((~front, MUTED, 6), (front, ENERGY, 12)):
             axes.scatter(*tokens[which].T, s=size, color=colour, depthshade=False, zorder=2)
         axes.set_box_aspect((1, 1, 1), zoom=1.5)

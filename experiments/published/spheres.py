@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from matplotlib.patches import Circle as Disc
 
 from meanfield.api import simulate
 from meanfield.arrays import FloatArray
+from meanfield.figures.data.projections import Orthographic, directions
 from meanfield.figures.draw.axes import INK, MUTED
 from meanfield.laws.initial import from_points
 from meanfield.measures import Measure
@@ -71,12 +71,7 @@ def seen_from(elevation: float, azimuth: float) -> FloatArray:
     >>> seen_from(0.0, 0.0)[2]
     array([1., 0., 0.])
     """
-    high, round_ = math.radians(elevation), math.radians(azimuth)
-    towards = np.array(
-        [math.cos(high) * math.cos(round_), math.cos(high) * math.sin(round_), math.sin(high)]
-    )
-    right = np.array([-math.sin(round_), math.cos(round_), 0.0])
-    return np.array([right, np.cross(towards, right), towards])
+    return Orthographic(directions(*np.radians([azimuth, elevation]))).frame
 
 
 def draw_ball(

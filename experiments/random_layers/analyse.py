@@ -16,6 +16,7 @@ import numpy as np
 from claims import Claim
 from scipy.integrate import solve_ivp
 
+from meanfield.fields.blocks import unit_vectors
 from meanfield.figures.draw.axes import COUNT, ENERGY, INK, ORDER, style
 from meanfield.figures.draw.figures import new_figure, write_figure
 from meanfield.papers.random_layers import (
@@ -36,11 +37,6 @@ LIFETIMES = (1.0, 2.0, 3.0)
 DIMENSIONS = (8, 32, 128)
 
 
-def unit(x: np.ndarray) -> np.ndarray:
-    """Vectors of length 1."""
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
-
-
 def means(x: np.ndarray, beta: float, masses: np.ndarray) -> np.ndarray:
     """Attention averages of tokens x (runs, n, d)."""
     weights = masses * np.exp(beta * (x @ x.swapaxes(1, 2) - 1.0))
@@ -55,7 +51,7 @@ def heun(x: np.ndarray, beta: float, masses: np.ndarray, noise: np.ndarray) -> n
         return u - (u * x).sum(axis=2, keepdims=True) * x
 
     first = tangent(x)
-    return unit(x + 0.5 * (first + tangent(unit(x + first))))
+    return unit_vectors(x + 0.5 * (first + tangent(unit_vectors(x + first))))
 
 
 def layered_overlap(r: np.ndarray, d: int, beta: float, step: float, rng) -> np.ndarray:
@@ -114,7 +110,7 @@ def exit_times(beta: float, runs: int) -> np.ndarray:
     times, left, layer = np.zeros(runs), np.arange(runs), 0
     while len(left):
         noise = rng.standard_normal((len(left), 3, 3)) * math.sqrt(STEP / 3)
-        x, layer = unit(x + means(x, beta, masses) @ noise), layer + 1
+        x, layer = unit_vectors(x + means(x, beta, masses) @ noise), layer + 1
         out = (x[:, 0] * x[:, 1]).sum(axis=1) > 0.0
         times[left[out]] = STEP * layer
         x, left = x[~out], left[~out]
@@ -133,7 +129,7 @@ def mean_overlaps(d: int, runs: int, layers: int = 200) -> np.ndarray:
         m = means(x, 1.0, np.ones(8))
         # The small diagonal keeps the products positive definite despite rounding.
         root = np.linalg.cholesky(m @ m.swapaxes(1, 2) + 1e-14 * np.eye(8))
-        x = unit(x + root @ rng.standard_normal((runs, 8, d)) / math.sqrt(layers * d))
+        x = unit_vectors(x + root @ rng.standard_normal((runs, 8, d)) / math.sqrt(layers * d))
     return (x @ x.swapaxes(1, 2))[:, pairs[0], pairs[1]].mean(axis=1)
 
 
