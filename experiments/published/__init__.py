@@ -32,8 +32,8 @@ _ALL = (
         shows="Tokens of one prompt at five times, and their paths. A token farther than "
         "$\\delta$ from all before it is a strong centre (red); one that is so far from all "
         "centres kept before it is a greedy one (Renyi's parking). In the prompt shown a strong "
-        "centre is swallowed: it stands so little beyond $\\delta$ from a cluster that gathered "
-        "many tokens before it.",
+        "centre merges with a cluster: it is only a little farther than $\\delta$ from it, and "
+        "the cluster has many tokens.",
         differs="The source shows one prompt of an unknown seed, one of whose centres is gone "
         "between $t = 75$ and 150; here the same is counted over prompts. Strong is a separation, "
         "no promise for all times: few prompts have such a centre.",
@@ -193,9 +193,10 @@ _ALL = (
         "\\dots, 1.9 \\pi$ with deviations of 0.075; time to 10, Runge-Kutta steps of 0.0025.",
         shows="Tokens at five times with their paths, coloured by the cluster that they begin in; "
         "the first token, which rests, in a ring. Below all angles over time.",
-        differs="In the source a token does not see itself; in this package it does, as under the "
-        "causal mask of arXiv:2411.04990, which slows token $j$ by a factor of about $1 - 1/j$ "
-        "and vanishes with many tokens. The source's force has a factor $\\beta$ more, here 1.",
+        differs="In the source a token does not attend to itself; in this package it does, as "
+        "under the causal mask of arXiv:2411.04990, which slows token $j$ by a factor of about "
+        "$1 - 1/j$ and vanishes with many tokens. The source's force has a factor $\\beta$ more, "
+        "here 1.",
         seconds=6.0,
         module="lost_in_the_middle_circle",
         published_seconds=6.0,
@@ -358,7 +359,7 @@ _ALL = (
         "more of them the sharper the kernel; in both valleys of the sphere $U$ is curved by more "
         "than the mass of the atom there, and neither splits at any $\\beta$. Tokens do not pass "
         "from one valley to another, so that states need not be of least energy; as the energy is "
-        "convex in the measure, none is farther above the least than told.",
+        "convex in the measure, none is farther above the least energy than stated.",
         seconds=90.0,
         module="perceptron_clusters",
     ),
@@ -369,7 +370,7 @@ _ALL = (
         parameters="Circle, USA with ALiBi's weights of rate $\\lambda = 1$, $\\beta = 1$ on the "
         "left and 0.1 to 4.8 on the right; degrees $n \\le 20$ with weights "
         "$e^{-(\\pi n/M)^2/2}$, $M = 8$.",
-        shows="How much the end of a context hears of each position, at times $t$; and the time "
+        shows="How much each position influences the end of a context, at times $t$; and the time "
         "$t_{crit}(\\beta)$ at which the U ends, as the slope at $s = 1$ vanishes.",
         differs="They agree. The rates are growth rates of this package, the kernel its "
         "`causal_response`, and the threshold the zero of the slope at the end; the published "

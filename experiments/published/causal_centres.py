@@ -65,10 +65,10 @@ def compute(
                _distance(prompt(SHOWN), 5.0), 1e-5, why)
     )  # fmt: skip
     if not short:
-        swallowed = (largest[:, 3] > 0.3) & (largest[:, 1] < 0.3)
+        merged = (largest[:, 3] > 0.3) & (largest[:, 1] < 0.3)
         numbers.append(
-            Claim("share of prompts one of whose strong centres is swallowed, t = 75 to 150",
-                   "one is in the figure", float(swallowed.mean()),
+            Claim("share of prompts one of whose strong centres merges, t = 75 to 150",
+                   "one is in the figure", float(merged.mean()),
                    why=f"of {prompts} prompts; moved by more than 0.3", printed=True)
         )  # fmt: skip
     for i, time in enumerate(times[1:]):

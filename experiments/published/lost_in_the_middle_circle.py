@@ -44,7 +44,7 @@ def compute(
         numbers.append(
             Claim(f"length of the mean vector, t = {at:g}", float(orders["source"]),
                    float(orders["package"]), 0.05, "by the source's scheme; "
-                   "a token of the package sees itself, too, which slows the first ones")
+                   "a token of the package attends to itself, which slows the first ones")
         )  # fmt: skip
     numbers.append(
         Claim("largest distance of a token's place, t = 10", 0.0,
