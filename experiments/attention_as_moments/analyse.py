@@ -86,8 +86,8 @@ def of_random(d: int, counts: FloatArray, draws: int, positive: bool) -> tuple[F
     variance = positive_variance if positive else trigonometric_variance
     rows = []
     for count in map(int, counts):
-        told = np.sqrt(variance(BETA, s, count)) * np.sin(ANGLES)
-        worst = int(told.argmax())
+        predicted = np.sqrt(variance(BETA, s, count)) * np.sin(ANGLES)
+        worst = int(predicted.argmax())
         pair = np.zeros((2, d))
         pair[0, 0], pair[1, :2] = 1.0, (s[worst], math.sin(ANGLES[worst]))
         errors, many = [], []
@@ -95,19 +95,19 @@ def of_random(d: int, counts: FloatArray, draws: int, positive: bool) -> tuple[F
             omega = math.sqrt(BETA) * rng.standard_normal((count, d))
             many.append(largest_error(tokens, estimate(tokens, omega, positive) - gram))
             errors.append(estimate(pair, omega, positive)[0, 1] - exact(s[worst]))
-        seen = np.sqrt(np.mean(np.square(errors))) * math.sin(ANGLES[worst])
-        rows.append((count if positive else 2 * count, told[worst] / speed, seen / speed,
+        measured = np.sqrt(np.mean(np.square(errors))) * math.sin(ANGLES[worst])
+        rows.append((count if positive else 2 * count, predicted[worst] / speed, measured / speed,
                      np.sqrt(np.mean(np.square(many))) / speed))  # fmt: skip
     return tuple(np.array(rows).T)
 
 
 def estimate(points: FloatArray, omega: FloatArray, positive: bool) -> FloatArray:
     """Kernel matrix of points as a product of random features."""
-    seen = points @ omega.T
+    scores = points @ omega.T
     if positive:
-        features = np.exp(seen - BETA)
+        features = np.exp(scores - BETA)
     else:
-        features = np.concatenate([np.cos(seen), np.sin(seen)], axis=1)
+        features = np.concatenate([np.cos(scores), np.sin(scores)], axis=1)
     return np.asarray(features @ features.T / len(omega))
 
 
@@ -173,13 +173,13 @@ def save_figure(path: Path, shown: dict[int, tuple[tuple[FloatArray, ...], ...]]
                         label="measured, worst pair")  # fmt: skip
             axes.loglog(features[visible], tokens[visible], ".", markersize=4, color=MUTED,
                         label=f"measured, {TOKENS} tokens")  # fmt: skip
-            for (count, told, seen, _), colour, name in (
+            for (count, predicted, measured, _), colour, name in (
                 (waves, ENERGY, "trigonometric"),
                 (raised, POSITIVE, "positive"),
             ):
-                axes.loglog(count, told, "--", color=colour, label=f"{name}, r.m.s.")
-                axes.loglog(count, seen, "o", markersize=4, markerfacecolor="none", color=colour,
-                            label=f"{name}, draws")  # fmt: skip
+                axes.loglog(count, predicted, "--", color=colour, label=f"{name}, r.m.s.")
+                axes.loglog(count, measured, "o", markersize=4, markerfacecolor="none",
+                            color=colour, label=f"{name}, draws")  # fmt: skip
             axes.set(xlabel="features", xlim=(2.5, 4e6 if d == 8 else 4e4), ylim=(1e-13, 1e5))
             title_above(axes, f"d = {d}", f"$\\beta = {BETA:g}$")
         panels[0].set(ylabel="error of a velocity / largest speed")

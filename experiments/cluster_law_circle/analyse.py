@@ -30,7 +30,7 @@ SHORT = law.Grid(FOLDER, "short", (3, 9, 20), {"particles": FEW}, 2_000, 100)
 CORRECTED_BETAS, CORRECTED_TOKENS, CORRECTED_RUNS = (3.0, 40.0), (500, 20_000), 1_000
 POSITION_BETAS, POSITION_TOKENS = (5, 7, 9, 20), (1000, 20_000)
 # Earlier counts of sixteen runs with 20,000 tokens: clusters -> runs.
-SEEN = {5.0: {3: 14}, 7.0: {3: 10, 4: 6}}
+PUBLISHED = {5.0: {3: 14}, 7.0: {3: 10, 4: 6}}
 
 
 def main(short: bool, *, only_stored: bool = False) -> list[Claim]:
@@ -76,7 +76,7 @@ def published_claims(points: list[LawPoint]) -> list[Claim]:
     """Claims on the published settings against sixteen earlier runs."""
     claims = []
     for p in points:
-        for count, seen in SEEN.get(p.beta, {}).items() if p.tokens == 20_000 else ():
+        for count, seen in PUBLISHED.get(p.beta, {}).items() if p.tokens == 20_000 else ():
             share = p.measured.distribution.get(count, 0.0)
             error = math.sqrt(max(share * (1.0 - share), 1e-12) / 16)
             what = f"beta = {p.beta:g}, N = 20,000: share of runs with {count} clusters"

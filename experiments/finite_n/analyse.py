@@ -260,11 +260,11 @@ def falling(by_size: dict[int, Estimate], expected: np.ndarray) -> tuple[float, 
 
 def cells(value: Iterable[complex], error: np.ndarray | None = None) -> str:
     """Text of the numbers of a row, with errors."""
-    told = []
+    columns = []
     for index, each in enumerate(value):
         number = f"{each.real:.3f}" + (f"{each.imag:+.3f}i" if np.iscomplexobj(each) else "")
-        told.append(f"{number} +- {error[index]:.3f}" if error is not None else number)
-    return "".join(f"{each:>27}" for each in told)
+        columns.append(f"{number} +- {error[index]:.3f}" if error is not None else number)
+    return "".join(f"{each:>27}" for each in columns)
 
 
 def draw(found: list[tuple[Fluctuations, dict[int, EnsembleMoments]]]) -> None:

@@ -46,13 +46,13 @@ def first_merge(beta: float, points: np.ndarray, about: float) -> float:
 
 def random_places(beta: float, runs: int) -> tuple[np.ndarray, np.ndarray]:
     """Sorted times of the first merger, and their estimates; 0 if two start as one."""
-    rng, times, told = np.random.default_rng(3), np.zeros(runs), np.zeros(runs)
+    rng, times, predicted = np.random.default_rng(3), np.zeros(runs), np.zeros(runs)
     for i in range(runs):
         points = 2.0 * np.pi * rng.random(CLUSTERS)
-        told[i] = mf.next_merge_estimate(problem(beta), mf.Measure(CIRCLE, points)).time
-        times[i] = first_merge(beta, points, told[i]) if told[i] else 0.0
+        predicted[i] = mf.next_merge_estimate(problem(beta), mf.Measure(CIRCLE, points)).time
+        times[i] = first_merge(beta, points, predicted[i]) if predicted[i] else 0.0
     order = np.argsort(times)
-    return times[order], told[order]
+    return times[order], predicted[order]
 
 
 def pair_clock(beta: float) -> tuple[np.ndarray, np.ndarray]:
@@ -73,7 +73,7 @@ def polygon_lifetimes(k: int, beta: float, runs: int) -> tuple[float, float, flo
     # An alternating displacement d changes gaps by 2 d. For errors of standard deviation NOISE it
     # is normal with standard deviation NOISE / sqrt(k), and the mean of ln |d| is explicit.
     width = 2.0 * NOISE / math.sqrt(k)
-    told = life.constant - math.log(width) + 0.5 * (np.euler_gamma + math.log(2.0))
+    predicted = life.constant - math.log(width) + 0.5 * (np.euler_gamma + math.log(2.0))
     found, own = [], []
     for _ in range(runs):
         errors = NOISE * rng.standard_normal(k)
@@ -81,7 +81,7 @@ def polygon_lifetimes(k: int, beta: float, runs: int) -> tuple[float, float, flo
         own.append(life.rate * life.time(2.0 * abs(errors[::2].sum() - errors[1::2].sum()) / k))
         found.append(life.rate * first_merge(beta, points, own[-1] / life.rate / 2.0))
     apart = float(np.abs(np.subtract(found, own)).max())
-    return float(np.mean(found)), float(np.std(found) / math.sqrt(runs)), told, apart
+    return float(np.mean(found)), float(np.std(found) / math.sqrt(runs)), predicted, apart
 
 
 def main(short: bool) -> list[Claim]:
@@ -89,9 +89,9 @@ def main(short: bool) -> list[Claim]:
     runs = 50 if short else 500
     checks: Errors = {}
     merges = {beta: random_places(beta, runs) for beta in STEEP}
-    for beta, (times, told) in merges.items():
+    for beta, (times, predicted) in merges.items():
         later = times > 0
-        off = np.abs(told[later] / times[later] - 1.0)
+        off = np.abs(predicted[later] / times[later] - 1.0)
         clock = pair_clock(beta)
         # Relative to starts without merged clusters.
         law = 1.0 - np.interp(times[later], *clock) / clock[1][0]

@@ -48,8 +48,8 @@ def few_tokens(problem: mf.Problem, runs: int) -> Errors:
     print("t / T   |psi^|max   s.e.   |S|/(N C)  " + "  ".join(f"{name:>14}" for name in CLOSURES))
     for row, share in enumerate(SHARES):
         found = "  ".join(f"{100 * errors[name][row]:13.1f}%" for name in CLOSURES)
-        told = f"{size[row]:9.4f}  {100 * noise[row]:5.1f}%  {warned[row]:9.3f}"
-        print(f"{share:5.1f}   {told}  {found}")
+        columns = f"{size[row]:9.4f}  {100 * noise[row]:5.1f}%  {warned[row]:9.3f}"
+        print(f"{share:5.1f}   {columns}  {found}")
     angles = np.linspace(0.0, np.pi, 721)
     psi, error = made.psi(angles)
     second = made.closure("third cumulant")[0] @ np.cos(np.arange(DEGREES + 1)[:, None] * angles)

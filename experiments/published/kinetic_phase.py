@@ -20,7 +20,7 @@ BETA, END = 4.0, 400.0
 START = np.array([0.06219714, 0.21432297, 1.81912262, 2.91107101, -3.09524835])
 MET = float(np.arccos(0.999))
 # Time of the last merge in the published figure, by steps of 0.1.
-SEEN = 364.1
+SOURCE = 364.1
 # Number of the ten pairs of tokens that have met, and the time by SciPy's Radau at 1e-12.
 MERGES = {
     "the last two clusters have met, t": (10, 328.364042),
@@ -68,7 +68,7 @@ def compute(
         numbers.append(Claim(what, known, time, 1e-6, why))
         if pairs == 10:
             why = "by the source's steps of 0.1, whose clock is slow by 1 + dt"
-            numbers.append(Claim("the same beside the source's clock, t", SEEN, time, None, why))
+            numbers.append(Claim("the same beside the source's clock, t", SOURCE, time, None, why))
     return Reproduction((*numbers, level), data)
 
 
@@ -104,7 +104,7 @@ def scheme_numbers(short: bool, progress: Progress) -> tuple[list[Claim], dict[s
         pair = slice(row - 1, row + 1)
         last = float(np.interp(np.cos(MET), cosines[pair], times[pair]))
         name = f"last merge, average {'projected' if projected else 'as published'}, dt = {dt:g}, t"
-        known = SEEN if not projected and dt == 0.1 else None
+        known = SOURCE if not projected and dt == 0.1 else None
         why = "the first step at whose end they have" if known else ""
         numbers.append(Claim(name, known, last, 0.1 if known else None, why))
         if not projected:
@@ -166,8 +166,8 @@ def draw(figure: Figure, reproduction: Reproduction) -> None:
     whole.set_xlim(0.5, END)
     whole.set_ylabel(r"energy $E/E[\mathrm{Dirac}]$")
     whole.annotate(r"$(2/5)^2 + (3/5)^2$", (12.0, 0.535), color=INK, fontsize=8.5)
-    end.axvline(SEEN, color=ORDER, linewidth=0.8, linestyle=":")
-    end.annotate(f"as published: {SEEN:g}", (SEEN, 0.7), xytext=(4, 0), color=ORDER,
+    end.axvline(SOURCE, color=ORDER, linewidth=0.8, linestyle=":")
+    end.annotate(f"as published: {SOURCE:g}", (SOURCE, 0.7), xytext=(4, 0), color=ORDER,
                  textcoords="offset points", fontsize=8.5)  # fmt: skip
     end.set_xlim(318.0, 376.0)
     end.legend(loc="center", bbox_to_anchor=(0.52, 0.55), fontsize=7.5)

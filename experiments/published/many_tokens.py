@@ -114,11 +114,11 @@ def euler(
     problem: mf.Problem, start: FloatArray, times: FloatArray, step: float, follow: Iterable[int]
 ) -> FloatArray:
     """Angles (n_times, n) by the scheme of the source."""
-    felt, scaled = interaction_of(problem), np.exp(problem.beta) * step
+    interaction, scaled = interaction_of(problem), np.exp(problem.beta) * step
     angles, kept, done = start.copy(), [], 0
     for time, _ in zip(times, follow, strict=True):
         while done < round(time / step):
-            angles += scaled * felt.of_points(angles, None).velocity(angles)
+            angles += scaled * interaction.of_points(angles, None).velocity(angles)
             done += 1
         kept.append(angles.copy())
     return np.array(kept)

@@ -26,7 +26,7 @@ from published.entry import Progress, Reproduction, unfollowed
 
 MANIFOLDS = {"circle": (2, mf.Circle()), "sphere": (3, mf.Sphere())}
 # Values of beta in the tables of the docs, and the largest one in the figure.
-TOLD, MOST = (3.0, 5.0), 10.0
+CLAIMED, MOST = (3.0, 5.0), 10.0
 
 
 def compute(
@@ -40,7 +40,7 @@ def compute(
         root = brentq(partial(tricritical, d), 0.5, 5.0)
         # The jump grows like a square root from beta_*.
         near = [] if short else root + np.array([0.01, 0.03, 0.06, 0.1, 0.15])
-        betas = np.unique([1.5, *TOLD[: 1 if short else None], *grid, *near])
+        betas = np.unique([1.5, *CLAIMED[: 1 if short else None], *grid, *near])
 
         found = mf.phase_diagram(
             partial(problem_at, manifold),
@@ -65,7 +65,7 @@ def compute(
         )
         data |= {f"{name}_beta": betas, f"{name}_states": rows}
         data[f"{name}_tricritical"] = np.array(found.tricritical_beta)
-        for beta in TOLD[: 1 if short else None]:
+        for beta in CLAIMED[: 1 if short else None]:
             critical, transition, saddle, jump = rows[np.searchsorted(betas, beta)]
             # D_# = a_1 / beta in scaled time.
             rate = float(mf.exponential(beta).potential_multipliers(d - 1, 1)[1])

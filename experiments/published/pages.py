@@ -68,7 +68,7 @@ def _check_ours(path: Path) -> None:
 
 
 @contextmanager
-def held(folder: Path, stem: str) -> Iterator[None]:
+def locked(folder: Path, stem: str) -> Iterator[None]:
     """Lock for the files of a figure; remains of killed writers are removed."""
     with writer_lock(folder / f"{stem}.md"):
         for suffix in _BEGINNINGS:
@@ -213,12 +213,12 @@ def _first_number(path: Path) -> str:
         row = next(csv.DictReader(file), None)
     if row is None:
         return ""
-    told = ", ".join(
+    numbers = ", ".join(
         f"{column} {_rounded(row[column])}"
         for column in ("published", "reference", "here")
         if row[column]
     )
-    return f"{row['what']}: {told}"
+    return f"{row['what']}: {numbers}"
 
 
 def _rounded(text: str) -> str:

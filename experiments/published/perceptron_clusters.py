@@ -64,11 +64,11 @@ def vectors_of(points: FloatArray) -> FloatArray:
 def field_of(x: FloatArray, tokens: FloatArray, beta: float) -> tuple[FloatArray, FloatArray]:
     """Phi and its tangential gradient at vectors x (m, d), for tokens (n, d)."""
     directions, weights = neurons_of(x.shape[1])
-    felt = np.exp(beta * (x @ tokens.T - 1.0)) / len(tokens)
+    attention = np.exp(beta * (x @ tokens.T - 1.0)) / len(tokens)
     active = np.maximum(x @ directions.T, 0.0)
-    slope = felt @ tokens + (active * weights) @ directions
+    slope = attention @ tokens + (active * weights) @ directions
     slope -= np.sum(slope * x, axis=1, keepdims=True) * x
-    return felt.sum(axis=1) / beta + 0.5 * active**2 @ weights, slope
+    return attention.sum(axis=1) / beta + 0.5 * active**2 @ weights, slope
 
 
 def energy_of(tokens: FloatArray, beta: float) -> float:

@@ -16,7 +16,7 @@ from published import ENTRIES
 from published.entry import Entry
 from published.pages import (
     check_places,
-    held,
+    locked,
     maker_of,
     stem_of,
     write_figure_files,
@@ -37,7 +37,7 @@ def execute(options: argparse.Namespace) -> int:
     status = 0
     follow = partial(with_progress, quiet=options.quiet)
     for entry, stem in zip(entries, stems, strict=True):
-        with held(folder, stem):
+        with locked(folder, stem):
             made = maker_of(entry).compute(options.short, options.published, follow)
             write_figure_files(
                 folder, entry, made, published=options.published, short=options.short

@@ -38,7 +38,7 @@ LAST_MERGES = {500: 15.504581, 4000: 143.121782}
 RATE, GLUED = 1e-5, 1e-3
 # Values of beta with claims on passages between levels. Passages are earlier than in the limit of
 # large beta by up to this many widths 1 / sqrt(beta) of the kernel.
-TOLD, WIDTHS = (500, 4000), 1.6
+CLAIMED, WIDTHS = (500, 4000), 1.6
 
 
 def compute(
@@ -106,7 +106,7 @@ def by_arc_length(betas: tuple[int, ...], progress: Progress) -> Reproduction:
     for beta in progress(betas, len(betas), "steps"):
         s, energy = script(float(beta))
         data[f"arc_{beta}_clock"], data[f"arc_{beta}_energy"] = s, energy
-        if beta not in TOLD:
+        if beta not in CLAIMED:
             continue
         near = WIDTHS / (np.sqrt(beta) * np.log(beta))
         for level, length in zip(between, lengths, strict=True):
