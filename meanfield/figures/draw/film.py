@@ -353,21 +353,21 @@ def _palette() -> bytes:
 def _write_mp4(frames: Frames, rate: int, file: IO[bytes]) -> None:
     name = os.path.abspath(file.name)
     process: subprocess.Popen[bytes] | None = None
+    stopped = ""
     try:
-        for frame in frames:
-            if process is None:
-                process = _ffmpeg(frame.shape, rate, name)
-            assert process.stdin is not None
-            process.stdin.write(np.ascontiguousarray(frame).tobytes())
-        if process is not None:
-            _, complaint = process.communicate()
-            if process.returncode:
-                lines = complaint.decode(errors="replace").strip().splitlines()
-                raise OSError(f"ffmpeg: {lines[-1] if lines else process.returncode}")
-    except BrokenPipeError:
+        try:
+            for frame in frames:
+                if process is None:
+                    process = _ffmpeg(frame.shape, rate, name)
+                assert process.stdin is not None
+                process.stdin.write(np.ascontiguousarray(frame).tobytes())
+        except BrokenPipeError:
+            stopped = "it stopped"
         complaint = process.communicate()[1] if process is not None else b""
-        lines = complaint.decode(errors="replace").strip().splitlines()
-        raise OSError(f"ffmpeg: {lines[-1] if lines else 'it stopped'}") from None
+        status = process.returncode if process is not None else 0
+        if stopped or status:
+            lines = complaint.decode(errors="replace").strip().splitlines()
+            raise OSError(f"ffmpeg: {lines[-1] if lines else stopped or status}")
     finally:
         if process is not None and process.poll() is None:
             process.kill()
