@@ -15,7 +15,7 @@ from meanfield.figures.data.saved_times import (
 )
 from meanfield.figures.data.tokens import evenly_chosen, refined
 from meanfield.figures.data.vectors import alike_order, ends_and_between, principal_axes
-from meanfield.figures.data.view import _telling_frame
+from meanfield.figures.data.view import _opening_frame
 from meanfield.figures.draw import animate
 from meanfield.figures.draw.axes import (
     colour_ticks,
@@ -78,7 +78,7 @@ TURNED = mf.Problem(mf.Circle(), mf.Attention([mf.Head(value=[[0, -1], [1, 0]])]
         ],
         (_has_ratios(np.array([0.1, 1.0, 10.0])), True),
         (_has_ratios(np.linspace(1.0, 20.0, 39)), False),
-        (_telling_frame(np.arange(5.0), {"energy": RISING}, np.arange(5.0)), 3),
+        (_opening_frame(np.arange(5.0), {"energy": RISING}, np.arange(5.0)), 3),
         (number_label(12.34567), "12.35"),
         (number_label(2.5e60, 3), r"2.5 \times 10^{60}"),
         (number_label(1e-7), "10^{-7}"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.figures.draw.spectrum import save_spectrum, spectrum_picture
+from meanfield.figures.draw.spectrum import operator_picture, save_spectrum
 
 
 def turned(space, angle, beta):
@@ -18,7 +18,7 @@ def turned(space, angle, beta):
 def test_picture_shows_modes_that_turn():
     """A wave would stand still, or turn the other way."""
     operator = mf.linear_operator(turned(mf.Circle(), 0.3, 4.0))
-    picture = spectrum_picture(operator)
+    picture = operator_picture(operator)
     # lambda_k e^{-ik alpha}: rates fall with k from the dominant degree on.
     first = picture.modes[0]
     k = int(operator.orders[0])

@@ -69,7 +69,7 @@ def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
     """Picture of a run with its states, at up to `frames` saved times."""
     shape = shape_of(run)
     saves = film_times(run, frames or _FRAMES[shape])
-    frames_data = _SEEN[shape](run, saves)
+    frames_data = _DATA_OF[shape](run, saves)
     notes = list(frames_data.notes)
     shares = np.zeros((len(saves), 0))
     if shape in (GLOBE, CLOUD):
@@ -103,11 +103,11 @@ def view_picture(run: Run, frames: int | None = None) -> ViewPicture:
         tuple((event.time, _event_text(event.kind, event.text)) for event in events[:_MOST_EVENTS]),
         frames_data.front,
         tuple(notes),
-        _telling_frame(around.times, curves, run.time[saves]),
+        _opening_frame(around.times, curves, run.time[saves]),
     )
 
 
-def _telling_frame(times: FloatArray, curves: dict[str, FloatArray], frames: FloatArray) -> int:
+def _opening_frame(times: FloatArray, curves: dict[str, FloatArray], frames: FloatArray) -> int:
     """Frame at which the first changing curve has covered most of its path: clusters form."""
     for values in curves.values():
         path = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(np.nan_to_num(values))))])
@@ -118,7 +118,7 @@ def _telling_frame(times: FloatArray, curves: dict[str, FloatArray], frames: Flo
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
+class _ShapeData:
     """Parts of a `ViewPicture` that depend on the space."""
 
     values: FloatArray
@@ -137,11 +137,11 @@ def shape_of(run: Run) -> str:
     return GLOBE if run.manifold.point_shape else RING
 
 
-def _on_globe(run: Run, saves: IntArray) -> _Seen:
+def _on_globe(run: Run, saves: IntArray) -> _ShapeData:
     """Densities, tokens or atoms; the densest place of the last frame is in front."""
     tokens, first = tokens_of(run), run.measures[saves[0]]
     x, y, z = densest_place(run, int(saves[-1]))
-    return _Seen(
+    return _ShapeData(
         _globe_values(run, saves),
         [tokens[i] for i in saves],
         [_masses(run, int(i), len(tokens[i])) for i in saves],
@@ -163,16 +163,16 @@ def _globe_values(run: Run, saves: IntArray) -> FloatArray:
     return np.array([values_at(run.manifold, each, points) for each in coefficients])
 
 
-def _in_cloud(run: Run, saves: IntArray) -> _Seen:
+def _in_cloud(run: Run, saves: IntArray) -> _ShapeData:
     points, share = in_leading_axes(run, saves, 3, MOST_DRAWN)
     masses = [_masses(run, int(i), len(x)) for i, x in zip(saves, points, strict=True)]
     axes = (f"three leading principal axes, {share:.0%} of the mean square",)
     none = np.zeros((len(saves), 0, 0))
-    return _Seen(none, points, masses, notes=axes if run.manifold.ambient > 3 else ())
+    return _ShapeData(none, points, masses, notes=axes if run.manifold.ambient > 3 else ())
 
 
-def _on_strip(run: Run, saves: IntArray) -> _Seen:
-    return _Seen(_cells(run, saves), [np.zeros((0, 1))] * len(saves), [None] * len(saves))
+def _on_strip(run: Run, saves: IntArray) -> _ShapeData:
+    return _ShapeData(_cells(run, saves), [np.zeros((0, 1))] * len(saves), [None] * len(saves))
 
 
 def _masses(run: Run, index: int, count: int) -> FloatArray | None:
@@ -181,7 +181,7 @@ def _masses(run: Run, index: int, count: int) -> FloatArray | None:
     return None if atoms is None or len(atoms.points) != count else atoms.mass
 
 
-def _on_ring(run: Run, saves: IntArray) -> _Seen:
+def _on_ring(run: Run, saves: IntArray) -> _ShapeData:
     """Densities, and angles in [-pi, pi] of tokens, or of atoms with their masses."""
     first = run.measures[saves[0]]
     points_move = isinstance(first, Measure) and not first.cell_order
@@ -192,7 +192,7 @@ def _on_ring(run: Run, saves: IntArray) -> _Seen:
         angles, mass = (paths[i], None) if paths.size and i < len(paths) else marks(run, int(i))
         points.append(wrapped(angles)[:, None])
         masses.append(mass)
-    return _Seen(_cells(run, saves), points, masses)
+    return _ShapeData(_cells(run, saves), points, masses)
 
 
 def _cells(run: Run, saves: IntArray) -> FloatArray:
@@ -201,7 +201,7 @@ def _cells(run: Run, saves: IntArray) -> FloatArray:
     return np.array([[np.maximum(column(run, int(i), count), 0.0)] for i in saves])
 
 
-_SEEN = {GLOBE: _on_globe, RING: _on_ring, STRIP: _on_strip, CLOUD: _in_cloud}
+_DATA_OF = {GLOBE: _on_globe, RING: _on_ring, STRIP: _on_strip, CLOUD: _in_cloud}
 
 
 def _curves(run: Run) -> tuple[dict[str, FloatArray], list[str]]:

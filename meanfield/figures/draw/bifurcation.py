@@ -205,7 +205,7 @@ def _draw(
     axes: Axes, pieces: Pieces, height: int, window: tuple[float, float]
 ) -> tuple[float, float]:
     """Draw the pieces of a branch; return the least and largest height in the window and 0."""
-    named, betas = set(), [np.zeros(1)]
+    named, drawn = set(), [np.zeros(1)]
     for stable, points in pieces:
         values, heights = points[:, AT_VALUE], points[:, height]
         axes.plot(
@@ -213,8 +213,8 @@ def _draw(
             label="_" if stable in named else f"order, {'stable' if stable else 'unstable'}",
         )  # fmt: skip
         named.add(stable)
-        betas.append(heights[(values >= window[0]) & (values <= window[1])])
-    extent = np.concatenate(betas)
+        drawn.append(heights[(values >= window[0]) & (values <= window[1])])
+    extent = np.concatenate(drawn)
     return float(extent.min()), float(extent.max())
 
 

@@ -198,9 +198,9 @@ def _draw_degree(picture: FluctuationsPicture, i: int, axes: Axes) -> None:
         times, picture.low[:, i], picture.high[:, i], color=colour, alpha=0.18, linewidth=0,
         label=f"{many}, 95 %",
     )  # fmt: skip
-    for n, (moments, sizes) in enumerate(picture.samples):
+    for n, (own_times, sizes) in enumerate(picture.samples):
         axes.plot(
-            moments, sizes[:, i], color=INK, linewidth=0.7, alpha=0.7, zorder=2,
+            own_times, sizes[:, i], color=INK, linewidth=0.7, alpha=0.7, zorder=2,
             label=None if n else "particles",
         )  # fmt: skip
     axes.plot(times, picture.limit[:, i], color=colour, label="limit", zorder=4)

@@ -63,7 +63,7 @@ class ModePicture:
 
 
 @dataclass(frozen=True, eq=False)
-class SpectrumPicture:
+class OperatorPicture:
     """Eigenvalues and leading modes of a linearised flow."""
 
     subtitle: str  # manifold, heads and normalisation
@@ -76,7 +76,7 @@ class SpectrumPicture:
     modes: tuple[ModePicture, ...]  # leading modes, one for each eigenvalue
 
 
-def spectrum_picture(operator: LinearOperator) -> SpectrumPicture:
+def operator_picture(operator: LinearOperator) -> OperatorPicture:
     """Picture of a linearised flow around a stationary density."""
     if not operator.stationary:
         raise ValueError(
@@ -87,7 +87,7 @@ def spectrum_picture(operator: LinearOperator) -> SpectrumPicture:
     leading = values[: _SHOWN[operator.problem.manifold.dimension]]
     angles = np.linspace(-np.pi, np.pi, _ANGLES)
     flat = operator.problem.manifold.dimension > 1
-    return SpectrumPicture(
+    return OperatorPicture(
         subtitle(operator.problem),
         leading,
         operator.growing[: len(leading)],
@@ -159,10 +159,10 @@ def spectrum_figure(
     operator: LinearOperator, *, ax: Axes | None = None, title: str | None = None, **options: Any
 ) -> Figure:
     """Figure of a linearised flow; on axes of the user only the eigenvalues."""
-    picture = spectrum_picture(operator)
+    picture = operator_picture(operator)
     if ax is not None:
         return draw_on(ax, partial(_plane, picture), title)
-    return draw_spectrum(picture, title=title, **options)
+    return draw_operator(picture, title=title, **options)
 
 
 def save_spectrum(operator: LinearOperator, path: str | os.PathLike[str]) -> None:
@@ -171,7 +171,7 @@ def save_spectrum(operator: LinearOperator, path: str | os.PathLike[str]) -> Non
     write_figure(spectrum_figure(operator), path)
 
 
-def draw_spectrum(picture: SpectrumPicture, *, title: str | None = None, **options: Any) -> Figure:
+def draw_operator(picture: OperatorPicture, *, title: str | None = None, **options: Any) -> Figure:
     """Figure of the picture of a linearised flow."""
     names = [f"mode {i}" for i in range(len(picture.modes))]
     with style():
@@ -190,7 +190,7 @@ def draw_spectrum(picture: SpectrumPicture, *, title: str | None = None, **optio
     return figure
 
 
-def _plane(picture: SpectrumPicture, axes: Axes) -> None:
+def _plane(picture: OperatorPicture, axes: Axes) -> None:
     """Draw eigenvalues, growth to the right and frequency upwards, and number the modes."""
     values = picture.eigenvalues
     axes.axhline(0.0, color=FAINT, linewidth=0.8, zorder=1)
@@ -236,7 +236,7 @@ def _set_limits(axes: Axes, values: np.ndarray[Any, np.dtype[np.complex128]]) ->
     axes.set_ylim(-(1 + 2 * _ROOM) * tall, (1 + 2 * _ROOM) * tall)
 
 
-def _on_circle(picture: SpectrumPicture, mode: ModePicture, axes: Axes, *, last: bool) -> None:
+def _on_circle(picture: OperatorPicture, mode: ModePicture, axes: Axes, *, last: bool) -> None:
     axes.plot(picture.angles, picture.background, color=MUTED, linewidth=0.8, dashes=(4, 3))
     for wave, share in zip(mode.values, _FADING, strict=False):
         axes.plot(picture.angles, wave, color=ORDER, alpha=share, linewidth=1.4)
