@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.arrays import FloatArray, IntArray
-from meanfield.figures.data.circle import cell_edges, cell_means, lowest_angle
+from meanfield.figures.data.circle import cell_edges, cell_means, lowest_angle, wrapped
 from meanfield.figures.data.saved_times import (
     ATOMS,
     Frame,
@@ -243,7 +243,7 @@ def _dashes(
     for i, begin, end in zip(saves, edges[:-1], edges[1:], strict=True):
         angles, weights = marks(run, i)
         before, going = going, {}
-        for angle, mass in zip((angles + np.pi) % (2 * np.pi) - np.pi, weights, strict=True):
+        for angle, mass in zip(wrapped(angles), weights, strict=True):
             key = (round(angle, _PLACES), round(mass, _DIGITS))
             if key not in before:
                 dashes.append([(begin, angle)])

@@ -166,8 +166,13 @@ def quantiles_at_start(measure: Density | Measure, count: int) -> FloatArray:
 def evenly_chosen(angles: FloatArray, count: int) -> NDArray[np.int64]:
     """Indices of up to `count` tokens, evenly spread over their order on the circle."""
     order = np.argsort(angles % (2 * np.pi), kind="stable")
-    few = min(count, len(order))
-    return order[((np.arange(few) + 0.5) * len(order) / few).astype(np.int64)]
+    return order[even_indices(len(order), count)]
+
+
+def even_indices(count: int, most: int) -> NDArray[np.int64]:
+    """At most `most` indices below `count`, evenly spread."""
+    few = min(count, most)
+    return ((np.arange(few) + 0.5) * count / few).astype(np.int64)
 
 
 def refined(times: FloatArray, per_interval: int) -> FloatArray:
@@ -205,13 +210,11 @@ def _start(first: Density | Measure) -> FloatArray:
 
 def some_tokens(measure: Measure, most: int = MOST_DRAWN) -> FloatArray:
     """At most `most` tokens of a measure, evenly chosen."""
-    count = len(measure.points)
-    few = min(count, most)
-    return np.asarray(measure.points[((np.arange(few) + 0.5) * count / few).astype(np.int64)])
+    return np.asarray(measure.points[even_indices(len(measure.points), most)])
 
 
 def equal_nodes(measure: Measure, count: int) -> FloatArray:
-    """Points (count, 3) of a measure at equal steps of mass, in stored order."""
+    """Points (count, ...) of a measure at equal steps of mass, in stored order."""
     covered = np.cumsum(measure.mass)
     levels = covered[-1] * (np.arange(count) + 0.5) / count
     return np.asarray(measure.points[np.searchsorted(covered, levels)])

@@ -21,6 +21,7 @@ from meanfield.figures.data.saved_times import (
     shown,
 )
 from meanfield.figures.data.series import OverTime, over_time
+from meanfield.figures.data.tokens import equal_nodes, even_indices
 from meanfield.measures import Density, Measure
 from meanfield.observables.attention import attention_matrix
 from meanfield.observables.cosines import EDGES, are_tokens, directions, mean_cosine, similarity
@@ -143,18 +144,13 @@ def ends_and_between(times: FloatArray, most: int, logarithmic: bool) -> IntArra
     return np.unique(np.abs(places - wanted[:, None]).argmin(axis=1))
 
 
-def _telling(run: Run, saves: IntArray, count: int) -> IntArray:
+def _at_even_changes(run: Run, saves: IntArray, count: int) -> IntArray:
     """Up to `count` of the saved times, at even changes of the mean cosine, else even in time."""
     means = np.array([mean_cosine(run.measures[i]) for i in saves])
     path = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(means)))])
     if not path[-1] > _CHANGE:
         return saves[ends_and_between(run.time[saves], count, is_logarithmic(run.time))]
     return saves[ends_and_between(path, count, False)]
-
-
-def _some(count: int, most: int) -> IntArray:
-    few = min(count, most)
-    return ((np.arange(few) + 0.5) * count / few).astype(np.int64)
 
 
 def alike_order(vectors: FloatArray) -> IntArray:
@@ -168,8 +164,8 @@ def alike_order(vectors: FloatArray) -> IntArray:
 
 def similarity_picture(run: Run) -> MatrixPicture:
     """Picture of the cosines of pairs at a few times."""
-    saves = _telling(run, _same_tokens(run), _MATRICES)
-    few = _some(len(tokens_at(run, int(saves[0])).points), _SHOWN)
+    saves = _at_even_changes(run, _same_tokens(run), _MATRICES)
+    few = even_indices(len(tokens_at(run, int(saves[0])).points), _SHOWN)
     unit = [directions(tokens_at(run, int(i)))[few] for i in saves]
     order = alike_order(unit[-1])
     matrices = np.array([[x[order] @ x[order].T for x in unit]])
@@ -178,14 +174,14 @@ def similarity_picture(run: Run) -> MatrixPicture:
 
 def attention_picture(run: Run) -> MatrixPicture:
     """Picture of the attention matrices of the first heads at a few times."""
-    saves = _telling(run, _same_tokens(run), _ATTENTIONS)
+    saves = _at_even_changes(run, _same_tokens(run), _ATTENTIONS)
     count = len(tokens_at(run, int(saves[0])).points)
     if count > _MOST:
         raise ValueError(
             f"attention matrices are drawn of at most {_MOST} tokens, the run has {count}: "
             "mf.attention_matrix has those of some of them."
         )
-    few = _some(count, _SHOWN)
+    few = even_indices(count, _SHOWN)
     problems = [run.problem_at(int(i)) for i in saves]
     if all(problem.mask == "none" for problem in problems):
         few = few[alike_order(directions(tokens_at(run, int(saves[-1])))[few])]
@@ -227,7 +223,7 @@ def histogram_picture(run: Run) -> HistogramPicture:
     if stored and len(states) < len(saves):
         saves = saves[ends_and_between(run.time[saves], _MATRICES, is_logarithmic(run.time))]
     else:
-        saves = _telling(run, states, _MATRICES)
+        saves = _at_even_changes(run, states, _MATRICES)
     shares = cosine_shares(run, saves)
     if np.isnan(shares).any():
         raise ValueError(
@@ -248,12 +244,8 @@ def cosine_shares(run: Run, saves: IntArray) -> FloatArray:
 def _shares(measure: Density | Measure | None) -> FloatArray:
     assert measure is not None
     if isinstance(measure, Measure) and len(measure.points) > _MOST:
-        # Points at equal steps of mass, in stored order.
-        levels = (np.arange(_MOST) + 0.5) / _MOST
-        mass = np.cumsum(measure.mass)
-        some = np.minimum(np.searchsorted(mass / mass[-1], levels), len(mass) - 1)
         weights = None if are_tokens(measure) else np.full(_MOST, 1.0 / _MOST)
-        return similarity(Measure(measure.manifold, measure.points[some], weights))
+        return similarity(Measure(measure.manifold, equal_nodes(measure, _MOST), weights))
     return similarity(measure)
 
 
@@ -264,16 +256,11 @@ def _equiangular(run: Run, saves: IntArray) -> FloatArray:
     if not isinstance(first, Measure) or first.weights is not None:
         return nothing
     n, elapsed = len(first.points), run.scaled_time[saves] - run.scaled_time[saves[0]]
-    start = float(np.clip(_mean_cosine(first), -0.999 / max(n - 1, 1), 1.0 - 1e-12))
+    start = float(np.clip(mean_cosine(first), -0.999 / max(n - 1, 1), 1.0 - 1e-12))
     try:
         return np.asarray(equiangular_cosine(run.problem, n, elapsed, start))
     except ValueError:
         return nothing
-
-
-def _mean_cosine(measure: Measure) -> float:
-    x, n = directions(measure), len(measure.points)
-    return float((np.square(x.sum(axis=0)).sum() - n) / max(n * (n - 1), 1))
 
 
 def axes_picture(run: Run) -> AxesPicture:
@@ -296,7 +283,7 @@ def in_leading_axes(
 ) -> tuple[list[FloatArray], float]:
     """Tokens (n, count) at saved times on principal axes, and the axes' share of squares."""
     every = [_vectors(run, int(i)) for i in saves]
-    points = [each[_some(len(each), most)] for each in every]
+    points = [each[even_indices(len(each), most)] for each in every]
     d = points[0].shape[1]
     if d <= count:
         return [each @ np.eye(d, count) for each in points], 1.0
