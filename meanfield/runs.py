@@ -193,7 +193,8 @@ class Run(ResultBase):
     @checked
     def problem_at(self, save: int) -> Problem:
         """Problem of the stage at a saved time, with the values of its functions of time."""
-        return self.problem.at(float(self.scaled_time[save]), self.unit_length)
+        problem, time = self.problem, float(self.scaled_time[save])
+        return problem.at(time, self.unit_length) if problem.stages else problem.now(time)
 
     def packed_moments(self) -> ModalArray:
         """Moments in the packed layout of the manifold, shape (n_saves, n)."""
