@@ -66,6 +66,16 @@ def test_uniform_is_no_plateau_of_one_cluster():
     assert plateaus_of(run) == ()
 
 
+def test_energies_of_time_0_alone_are_no_staircase():
+    """Heads that have an energy at time 0 and none later would end in an error of axes."""
+    head = mf.Head(value=lambda t: [[1.0, t], [-t, 1.0]])
+    attention = mf.Attention([head], beta=2.0)
+    run = mf.simulate(replace(PROBLEM, kernel=attention, flow=None), until=1.0, save=3)
+    assert np.isfinite(run.observables["energy"]).tolist() == [True, False, False]
+    with pytest.raises(ValueError, match="the run has no energy"):
+        plot(run, "staircase")
+
+
 def test_time_axis_is_logarithmic_also_for_linear_saves():
     """Time 0 has no place on it, the others have; one point is no staircase."""
     run = mf.simulate(PROBLEM, until=4.0, save=5)

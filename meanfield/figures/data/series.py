@@ -193,13 +193,13 @@ class EnergyPicture:
 
 def energy_picture(run: Run) -> EnergyPicture:
     """Picture of the energy."""
-    check_energy(run)
+    check_energy(run.observables["energy"])
     return _energy_of(run)
 
 
-def check_energy(run: Run) -> None:
+def check_energy(energy: FloatArray) -> None:
     """Raise a ValueError for a run without energies."""
-    if not np.isfinite(run.observables["energy"]).any():
+    if not np.isfinite(energy).any():
         raise ValueError(
             "the run has no energy, as few attentions with matrices have one: take "
             "order_parameter or spectrum."
@@ -336,13 +336,13 @@ class StaircasePicture:
 
 def staircase_picture(run: Run) -> StaircasePicture:
     """Picture of the staircase."""
-    check_energy(run)
     later = np.flatnonzero(run.time > 0)
     if len(later) < 2:
         raise ValueError(
             f"a staircase needs at least 2 saved times after 0, the run has {len(later)}."
         )
     times, energy = run.time[later], run.observables["energy"][later]
+    check_energy(energy)
     merges = cluster_tree(run.events_in(run.unit)).merge_times
     merges = merges[(merges >= times[0]) & (merges <= times[-1])]
     return StaircasePicture(
