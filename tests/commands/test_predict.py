@@ -152,6 +152,7 @@ def test_processes_are_started_where_runs_are_long():
 def test_file_of_runs_gives_the_same_prediction(cli, tmp_path, monkeypatch):
     """Runs that a file keeps would be others, or grow into others."""
     monkeypatch.undo()
+    monkeypatch.setattr(predict, "_FIRST_LINE", 1e6)
     path = tmp_path / "x.h5"
     options = ["predict", *f"{CIRCLE} --tokens 200 --workers 1".split()]
     wanted = cli.json(*options, "--runs", 30)
