@@ -284,6 +284,7 @@ def _config(
         options = Options(**values["representation"], step=step)
         _check_representation(problem, options)
     inputs = [source, *_input_files(source.parent, tables), *files]
+    inputs += [source.parent / each.rpartition(":")[0] for each in folder.references]
     state = _default_state(problem, options)
     usual = usual_observables(problem.manifold, in_files=True)
     output = output_of(
@@ -305,8 +306,6 @@ def _config(
         for key in (key for key in keys if key in tables.get(section, {})):
             message = unused_message(key, values[section][key], problem, options)
             raise ConfigError(f"{where}: [{section}] {message}")
-    references = tuple(dict.fromkeys(folder.references))
-    inputs += [source.parent / each.rpartition(":")[0] for each in references]
     return Config(
         source=source,
         title=title,
@@ -322,7 +321,7 @@ def _config(
         fluctuations=fluctuations,
         tables=tables,
         idle=idle,
-        unexecuted=references if folder.code == "later" else (),
+        unexecuted=tuple(dict.fromkeys(folder.references)) if folder.code == "later" else (),
     )
 
 
