@@ -211,13 +211,13 @@ def explored(setting: Setting, check: Check, runs: int | None = None) -> Iterato
         "header": view.header,
         "frame": view.frame(first),
     }
-    message_sent = False
+    law_sent = False
     for message in _frames(evolution, view, stream, began):
         yield message
-        if not message_sent and clock.perf_counter() - began > _FRAMES_ALONE:
-            message_sent = True
+        if not law_sent and clock.perf_counter() - began > _FRAMES_ALONE:
+            law_sent = True
             yield linear_law(setting, check)
-    if not message_sent:
+    if not law_sent:
         yield linear_law(setting, check)
     better = corrected_law(setting, check, runs)
     if better is not None:
@@ -353,10 +353,12 @@ def linear_law(setting: Setting, check: Check) -> Message:
     if samples < _FEWEST_SAMPLES:
         mean = mean_clusters(problem, setting.count)
         return _without_law(f"{mean:.3g} clusters in the mean (linear theory, closed form)")
-    message = _predicted(setting, samples, 0, check)
-    if message.message:
-        return _without_law(message.message)
-    return _law("linear", message.linear, "linear theory", message.note)
+    prediction = _predicted(setting, samples, 0, check)
+    if prediction.message:
+        return _without_law(prediction.message)
+    if not prediction.linear_law_holds:
+        return _without_law(prediction.answer.partition(":")[0])
+    return _law("linear", prediction.linear, "linear theory", prediction.note)
 
 
 def corrected_law(setting: Setting, check: Check, runs: int | None = None) -> Message | None:
@@ -369,10 +371,10 @@ def corrected_law(setting: Setting, check: Check, runs: int | None = None) -> Me
     if degree > _CORRECTED_DEGREES[dimension]:
         return None
     runs = default_corrected_samples(dimension, degree) if runs is None else runs
-    message = _predicted(setting, 1, runs, check)
-    if message.message or message.corrected is None:
+    prediction = _predicted(setting, 1, runs, check)
+    if prediction.message or prediction.corrected is None:
         return None
-    return _law("corrected", message.corrected, "short runs", message.note)
+    return _law("corrected", prediction.corrected, "short runs", prediction.note)
 
 
 def _no_law(setting: Setting) -> str | None:

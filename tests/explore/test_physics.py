@@ -70,7 +70,7 @@ def test_densities_have_the_colours_of_their_logarithm():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "reason"),
     [
         ({"beta": "warm"}, "beta must be a number between 0.01 and 100, got 'warm'"),
         ({"tokens": "10.5"}, "tokens must be a whole number between 2 and 5000, got '10.5'"),
@@ -80,9 +80,9 @@ def test_densities_have_the_colours_of_their_logarithm():
         ({"normalization": "sinkhorn", "tokens": "2000"}, "at most 1000 tokens here, got 2000"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(options, said):
+def test_wrong_settings_are_refused_in_one_line(options, reason):
     """A page would get a traceback, or a run of something else."""
-    refused(re.escape(said), setting_of, options)
+    refused(re.escape(reason), setting_of, options)
 
 
 def test_ends_of_sliders_are_in_range():
@@ -98,12 +98,14 @@ def test_ends_of_sliders_are_in_range():
 
 def test_missing_laws_are_reported():
     """The page would show the law of another setting, or none without a word."""
-    for setting, said in (
+    for setting, text in (
         (Setting(strength="repel"), "none: uniform is stable"),
         (Setting(normalization="sinkhorn"), "No law of cluster counts is known"),
         (Setting("sphere", beta=100.0), "clusters in the mean"),
+        (Setting(tokens=2), "the linear law does not hold for 2 tokens, only from 100 on"),
     ):
-        assert said in linear_law(setting, lambda: None)["text"]
+        law = linear_law(setting, lambda: None)
+        assert text in law["text"] and law["law"] == []
 
 
 @pytest.mark.slow
