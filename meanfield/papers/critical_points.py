@@ -120,7 +120,7 @@ class CriticalPoints:
         least = self.largest[several].min()
         euler = self.euler_sum
         if euler is not None:
-            text += " (Euler sum 0)" if euler == 0 else f" (Euler sum {euler}: there are more)"
+            text += " (Euler sum 0)" if euler == 0 else f" (Euler sum {euler:.4g}: there are more)"
         return f"{text}; no maximum but one cluster, all others are left at {least:.4g} or faster."
 
     def __repr__(self) -> str:

@@ -47,6 +47,12 @@ def test_points_are_critical_and_none_is_missing(beta, tokens):
     assert points.index[points.multiplicities.index((1,) * tokens)] == tokens - 1
 
 
+def test_certificate_has_four_digits_of_the_euler_sum():
+    """For 64 tokens it has some 60 digits."""
+    points = critical_points(2.0, 12, starts=20)
+    assert f"(Euler sum {points.euler_sum:.3e}: there are more)" in points.certificate
+
+
 def test_what_rounding_hides_is_no_maximum():
     """Opposite groups are left at e^{-2 beta}: seen as far as beta goes; 0 says no more."""
     points = critical_points(14.5, 4, starts=200)
