@@ -46,6 +46,8 @@ _MOMENT = 1e-13
 _MOST_DEGREE = 64
 # P reaches e^{-2 beta}.
 _LARGEST_BETA = 300.0
+# Largest strength of given points.
+_MOST_DESIGN = 24
 _PAIRS_AT_ONCE = 2**22
 # Number of Chebyshev points at which h <= f at first; later programmes add maxima of h - f.
 _FIRST_PLACES = 200
@@ -197,15 +199,14 @@ def polynomials(dimension: int, cosines: FloatArray, max_degree: int) -> FloatAr
 
 
 @checked
-def design_strength(points: FloatArray, *, most: int = 24) -> int:
-    """Largest t <= most for which points are a t-design, in any dimension.
+def design_strength(points: FloatArray) -> int:
+    """Largest t <= 24 for which points are a t-design, in any dimension.
 
     points: angles (n,) in radians, or vectors (n, d) of any positive length.
 
     >>> design_strength(2 * np.pi * np.arange(5) / 5)
     4
     """
-    at_least(1, most=most)
     if points.ndim == 1:
         points = np.stack([np.cos(points), np.sin(points)], axis=1)
     if points.ndim != 2 or points.shape[1] < 2:
@@ -223,11 +224,11 @@ def design_strength(points: FloatArray, *, most: int = 24) -> int:
         )
     vectors = points / lengths[:, None]
     n, d = vectors.shape
-    sums = np.zeros(most + 1)
-    rows = max(1, _PAIRS_AT_ONCE // (n * (most + 1)))
+    sums = np.zeros(_MOST_DESIGN + 1)
+    rows = max(1, _PAIRS_AT_ONCE // (n * (_MOST_DESIGN + 1)))
     for start in range(0, n, rows):
         cosines = (vectors[start : start + rows] @ vectors.T).ravel()
-        sums += polynomials(d, cosines, most).sum(axis=1)
+        sums += polynomials(d, cosines, _MOST_DESIGN).sum(axis=1)
     return _strength(sums / n**2)
 
 

@@ -85,10 +85,10 @@ def test_moments_recognise_designs_too():
         moments = mf.Sphere().moments(measure.points, None, 6)
         sizes = mf.Sphere().sizes_by_degree(moments)
         assert sizes[1 : strength + 1].max() < 1e-12 < 1e-2 < sizes[strength + 1]
-    assert design_strength(FIXED["600_cell"](), most=12) == 11
+    assert design_strength(FIXED["600_cell"]()) == 11
     assert design_strength(FIXED["higman_sims"]()) == 3
     assert design_strength(np.arange(9) * 2 * np.pi / 9) == 8
-    assert design_strength(simplex(5), most=2) == 2
+    assert design_strength(simplex(5)) == 2
     assert design_strength(1e200 * np.concatenate([np.eye(3), -1e-9 * np.eye(3)])) == 3
     for wrong, message in (
         (np.zeros((2, 3)), "no zero vector"),
