@@ -95,7 +95,6 @@ def causal_poisson(
     )
 
 
-@checked
 def _linear_values(problem: Problem) -> tuple[complex, complex]:
     """Numbers a, b with V u = a u + b conj(u) for the sum V of values; scores must be 0."""
     if problem.manifold.dimension != 1:
