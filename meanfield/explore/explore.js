@@ -178,13 +178,13 @@ function bars(svg, entries, name) {
   const span = top - bottom || 1;
   const y = (value) => 6 + ((low - 6) * (top - Math.max(value, bottom))) / span;
   const step = (width - left) / entries.length, every = Math.ceil(26 / step);
-  const parts = entries.map(({ label, value, paint, told }, i) => {
+  const parts = entries.map(({ label, value, paint, title }, i) => {
     const x = left + i * step + 0.12 * step;
     const [from, to] = [Math.min(y(value), y(0)), Math.max(y(value), y(0))];
     const mark = i % every === 0 || paint === "--most";
     const near = entries.findIndex((each) => each.paint === "--most");
     const room = paint === "--most" || near < 0 || Math.abs(near - i) >= every;
-    return `<rect x="${x}" y="${from}" width="${0.76 * step}" height="${Math.max(to - from, 0.5)}" fill="var(${paint})"><title>${told}</title></rect>${mark && room ? `<text x="${x + 0.38 * step}" y="${height - 2}" text-anchor="middle">${label}</text>` : ""}`;
+    return `<rect x="${x}" y="${from}" width="${0.76 * step}" height="${Math.max(to - from, 0.5)}" fill="var(${paint})"><title>${title}</title></rect>${mark && room ? `<text x="${x + 0.38 * step}" y="${height - 2}" text-anchor="middle">${label}</text>` : ""}`;
   });
   const marks = [...new Set([top, 0, bottom])].filter((value) => value === 0 || Math.abs(y(value) - y(0)) > 12);
   const levels = marks.map((value) => `<text x="${left - 5}" y="${y(value) + 4}" text-anchor="end">${Number(value.toPrecision(2))}</text>`);
@@ -196,11 +196,11 @@ function showRates(message) {
   page.rates = message;
   const { degrees, rates, dominant, critical_diffusivity: critical, text } = message;
   bars(byId("rates"), degrees.map((degree, i) => ({
-    label: degree, value: rates[i], told: `degree ${degree}: ${rates[i].toPrecision(4)}`,
+    label: degree, value: rates[i], title: `degree ${degree}: ${rates[i].toPrecision(4)}`,
     paint: degree === dominant ? "--most" : rates[i] > 0 ? "--grows" : "--decays",
   })), `growth rates by degree: ${text}`);
   const more = critical > 0 && dominant !== null ? ` Critical diffusivity: ${Number(critical.toPrecision(4))}.` : "";
-  byId("rates-said").textContent = text + more;
+  byId("rates-text").textContent = text + more;
 }
 
 function showLaw(message) {
@@ -211,11 +211,11 @@ function showLaw(message) {
   byId("law").style.visibility = shown.length ? "visible" : "hidden";
   if (shown.length) {
     bars(byId("law"), shown.map(([count, share]) => ({
-      label: count, value: share, told: `${count}: ${(100 * share).toFixed(1)} %`,
+      label: count, value: share, title: `${count}: ${(100 * share).toFixed(1)} %`,
       paint: share === most ? "--most" : "--grows",
     })), `law of the number of clusters: ${text}`);
   }
-  byId("law-said").textContent = text.replaceAll(" %", "\u00a0%");
+  byId("law-text").textContent = text.replaceAll(" %", "\u00a0%");
 }
 
 for (const name of NAMES) {

@@ -26,17 +26,17 @@ _SECONDS = 30.0
 
 @dataclass
 class Tab:
-    """A page, and everything that it said or asked for."""
+    """A page, its messages, and all that it requests."""
 
     page: Any
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
     def until(self, code: str) -> Any:
         """Value of an expression once it is true; not by its page, which allows no `eval`."""
         end = time.monotonic() + _SECONDS
         while not (value := self.page.evaluate(code)):
-            assert time.monotonic() < end, f"{code}: never; the page said {self.said}"
+            assert time.monotonic() < end, f"{code}: never; messages: {self.messages}"
             self.page.wait_for_timeout(20)
         return value
 
@@ -74,8 +74,8 @@ def visit(chromium: Any) -> Iterator[Callable[..., Tab]]:
         context = chromium.new_context(viewport={"width": width, "height": 480}, **options)
         contexts.append(context)
         tab = Tab(context.new_page())
-        tab.page.on("console", lambda message: tab.said.append(message.text))
-        tab.page.on("pageerror", lambda error: tab.said.append(str(error)))
+        tab.page.on("console", lambda message: tab.messages.append(message.text))
+        tab.page.on("pageerror", lambda error: tab.messages.append(str(error)))
         tab.page.on("request", lambda request: tab.asked.append(request.url))
         if before:
             tab.page.add_init_script(before)

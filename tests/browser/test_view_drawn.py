@@ -32,7 +32,7 @@ def test_page_asks_nobody_and_says_nothing(visit, address):
     tab.until(f"!!{VIEW}")
     assert tab.asked == [address]
     assert tab.page.evaluate(f"{VIEW}.glError()") == 0
-    assert tab.said == []
+    assert tab.messages == []
 
 
 def test_densest_place_has_its_colour(visit, address, run):
@@ -88,7 +88,7 @@ def test_everything_moves_it(visit, address):
     page.keyboard.press("Home")
     page.get_by_role("button", name="Play", exact=True).click()
     assert tab.until(f"{VIEW}.state.position") > 0
-    assert tab.said == []
+    assert tab.messages == []
 
 
 def test_view_opens_on_its_most_telling_frame_and_plays_from_the_first(visit, address, run):
@@ -138,7 +138,7 @@ def test_without_webgl_a_text_stands_there(visit, address, without_webgl):
     assert tab.page.get_by_text("needs WebGL 2").is_visible()
     tab.page.locator(".mf input[type=range]").press("End")
     assert tab.page.evaluate(f"{VIEW}.state.frame") == 4
-    assert tab.said == []
+    assert tab.messages == []
 
 
 def test_fits_a_phone_and_the_dark(visit, address):
@@ -173,7 +173,7 @@ def test_circle_is_drawn_between_angles(visit, tmp_path):
     ring = tab.page.evaluate(ink)
     tab.page.get_by_role("button", name="show the ribbon").click()
     assert ring > 0.1 and tab.page.evaluate(ink) > 0.1
-    assert tab.said == []
+    assert tab.messages == []
 
 
 def test_alike_atoms_are_not_opposite_ones(visit, address):
@@ -265,4 +265,4 @@ def test_a_widget_follows_its_model_and_moves_it(visit, run):
     slider.press("End")
     assert tab.page.evaluate("window.saved") == 4
     tab.page.evaluate("leave()")
-    assert tab.page.locator(".mf").count() == 0 and tab.said == []
+    assert tab.page.locator(".mf").count() == 0 and tab.messages == []

@@ -79,7 +79,7 @@ def test_the_newest_ends_the_one_before(server):
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_is_said(server, cli):
+def test_a_used_port_is_reported(server, cli):
     """The command would end with a traceback."""
     port = str(server.server_address[1])
     cli("explore", "--no-open", "--port", port, status=2)
