@@ -12,7 +12,7 @@ from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.bases.grid import Grid
 from meanfield.errors import short_list
 from meanfield.spaces import mean_vectors
-from meanfield.spaces.manifold import Vectors, wrong_points
+from meanfield.spaces.manifold import Vectors, check_duration, wrong_points
 
 
 @checked
@@ -105,6 +105,7 @@ class Euclidean(Vectors):
         return rng.standard_normal((count, self.dimension))
 
     def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
+        check_duration(time)
         return np.asarray(points + np.sqrt(2.0 * time) * normals)
 
     def moments(

@@ -244,6 +244,12 @@ def check_mass(coefficients: ModalArray) -> None:
         raise ValueError(f"coefficient of degree 0 is {number:.12g}, expected the mass 1.")
 
 
+def check_duration(time: float) -> None:
+    """Refuse times of noise that are negative or NaN."""
+    if not time >= 0.0:
+        raise ValueError(f"time = {time} is not a time to diffuse for, expected at least 0.")
+
+
 def check_vectors(vectors: FloatArray) -> FloatArray:
     """Vectors (n, d), unchanged; ValueError if one is zero or not finite."""
     largest = np.abs(vectors).max(axis=1)

@@ -56,6 +56,12 @@ def test_points_are_unit_vectors_and_back(space):
     assert np.count_nonzero(origin) == 1
 
 
+@pytest.mark.parametrize("space", [*SPACES, mf.Axial(4), mf.Euclidean(3)], ids=repr)
+def test_mass_alone_has_no_order(space):
+    """Moments of degree 0 raised an IndexError on the circle and for axial measures."""
+    assert space.order_parameter(space.moments(points_of(space), None, 0)) == 0.0
+
+
 @pytest.mark.parametrize("space", SPACES, ids=repr)
 def test_projection_is_the_velocity_of_steps_along_a_vector(space):
     """P_x v is where the direction of x + h v goes; its length and its product with numbers."""
@@ -307,11 +313,11 @@ def test_noise_has_no_direction(space):
 
 
 @together("time", [-0.1, float("nan")])
-@together("space", BASES)
+@together("space", [*BASES, mf.Sphere(5), mf.Euclidean(3)])
 def test_refuses_times_that_are_none(space, time):
     """Noise cannot run backwards; the root of a negative time would be NaN in silence."""
     points = space.random_points(2, np.random.default_rng(0))
-    shape = (2,) if space.dimension == 1 else (2, 2)
+    shape = (2,) if space.dimension == 1 else (2, space.dimension)
     with pytest.raises(ValueError, match="is not a time to diffuse for, expected at least 0"):
         space.diffuse(points, time, np.zeros(shape))
 

@@ -52,8 +52,6 @@ def diffuse(points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
     Perrin, Ann. Sci. Ecole Norm. Sup. 45 (1928) 1-51 (the series). Yu, Zhao, arXiv:1807.05708 (S^2
     from S^3).
     """
-    if not time >= 0.0:
-        raise ValueError(f"time = {time} is not a time to diffuse for, expected at least 0.")
     if points.ndim != 2 or points.shape[1] != 3 or normals.shape != (len(points), 2):
         raise ValueError(
             f"points have shape {points.shape} and normals {normals.shape}, expected (n, 3) and "

@@ -31,8 +31,6 @@ def diffuse(points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
     """
     from scipy import special
 
-    if not time >= 0.0:
-        raise ValueError(f"time = {time} is not a time to diffuse for, expected at least 0.")
     n, d = points.shape
     if normals.shape != (n, d - 1):
         raise ValueError(

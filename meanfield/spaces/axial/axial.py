@@ -130,7 +130,7 @@ class Axial(Angles):
 
     def order_parameter(self, moments: ModalArray) -> float:
         """Length of the mean vector, |m_1|."""
-        return float(np.abs(moments[1])) / float(np.sqrt(self.ambient))
+        return float(np.abs(moments[1:2]).sum()) / float(np.sqrt(self.ambient))
 
     def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
         return np.abs(np.subtract(first, second))

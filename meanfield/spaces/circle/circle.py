@@ -15,7 +15,7 @@ import numpy as np
 from meanfield.arguments import checked
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.bases.fourier import CircleGrid
-from meanfield.spaces.manifold import Angles, check_mass, check_vectors, wrong_points
+from meanfield.spaces.manifold import Angles, check_duration, check_mass, check_vectors, wrong_points
 
 _MANY_TURNS = 200.0
 
@@ -101,7 +101,7 @@ class Circle(Angles):
         return np.ones(max_degree + 1)
 
     def order_parameter(self, moments: ModalArray) -> float:
-        return float(np.abs(moments[1]))
+        return float(np.abs(moments[1:2]).sum())
 
     def distance(self, first: FloatArray, second: FloatArray) -> FloatArray:
         difference = np.abs(np.asarray(first) - np.asarray(second)) % (2.0 * np.pi)
@@ -114,8 +114,7 @@ class Circle(Angles):
         return 2.0 * np.pi * rng.random(count)
 
     def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
-        if not time >= 0.0:
-            raise ValueError(f"time = {time} is not a time to diffuse for, expected at least 0.")
+        check_duration(time)
         if points.ndim != 1 or normals.shape != points.shape:
             raise ValueError(
                 f"points have shape {points.shape} and normals {normals.shape}, expected (n,) both."

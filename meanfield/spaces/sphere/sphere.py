@@ -16,7 +16,7 @@ from meanfield.arguments import checked
 from meanfield.arrays import EPS, ComplexArray, FloatArray, ModalArray
 from meanfield.engines.harmonics import coefficients as packing
 from meanfield.spaces import mean_vectors
-from meanfield.spaces.manifold import Vectors, check_mass, check_vectors, wrong_points
+from meanfield.spaces.manifold import Vectors, check_duration, check_mass, check_vectors, wrong_points
 
 if TYPE_CHECKING:
     from meanfield.bases.harmonics import SphereGrid
@@ -191,6 +191,7 @@ class Sphere(Vectors):
     def diffuse(self, points: FloatArray, time: float, normals: FloatArray) -> FloatArray:
         from meanfield.engines.harmonics import heat, heat_moments
 
+        check_duration(time)
         if self.ambient == 3:
             return heat.diffuse(points, time, normals)
         return heat_moments.diffuse(points, time, normals)
