@@ -83,10 +83,15 @@ def map_chunks(function: Callable[[int], _Result], count: int) -> list[_Result]:
     numbers = itertools.count()  # next() on it is one step under the GIL and its successor
 
     def work() -> None:
+        nonlocal count
         for i in numbers:
             if i >= count:
                 return
-            results[i] = function(i)
+            try:
+                results[i] = function(i)
+            except BaseException:
+                count = 0  # nobody begins another chunk
+                raise
 
     futures: list[Future[None]] = []
     try:

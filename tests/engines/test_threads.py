@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -131,6 +132,21 @@ def test_errors_of_chunks_are_raised(number):
         return i
 
     refused("chunk 5", threads.map_chunks, fail, 9, error=ArithmeticError)
+
+
+def test_no_chunk_begins_after_an_error():
+    """All 16 chunks ran before the error of one of the first was reported."""
+    threads.set_threads(2)
+    begun = []
+
+    def fail(i: int) -> None:
+        begun.append(i)
+        if i == 1:
+            raise ArithmeticError("chunk 1")
+        time.sleep(0.05)
+
+    refused("chunk 1", threads.map_chunks, fail, 16, error=ArithmeticError)
+    assert len(begun) < 8
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
