@@ -10,13 +10,15 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import EPS, FloatArray
 from meanfield.spaces.manifold import Geometry
 
 # Pairs whose distances are in memory at once: 32 MB.
 _PAIRS = 2**22
 # Near points for each row of a block up to which groups are components of a sparse graph.
 _FEW_LINKS = 64
+# Products err by less: a point's square distance from itself, in 1,000 dimensions.
+_ROUNDING = 16 * EPS
 
 
 def dense(
@@ -74,7 +76,7 @@ def _links(
 
 
 def _square(space: Geometry, radius: float) -> float:
-    return (2.0 * math.sin(0.5 * radius)) ** 2 if space.is_sphere else radius**2
+    return max((2.0 * math.sin(0.5 * radius)) ** 2, _ROUNDING) if space.is_sphere else radius**2
 
 
 def _squares(space: Geometry, x: FloatArray, y: FloatArray) -> FloatArray:
@@ -83,6 +85,5 @@ def _squares(space: Geometry, x: FloatArray, y: FloatArray) -> FloatArray:
 
         # Near tokens may be far from 0, where products would lose their distance.
         return np.asarray(cdist(x, y, "sqeuclidean"))
-    # Products round by about 1e-16, far below radii squared.
     lengths = [(each * each).sum(axis=1) for each in (x, y)]
     return np.asarray(lengths[0][:, None] + lengths[1] - 2.0 * (x @ y.T))

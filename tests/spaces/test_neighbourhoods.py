@@ -177,3 +177,10 @@ def test_means_are_directions_of_weighted_sums(space):
     assert np.isnan(means[[0, 2]]).all()
     light = mean_points(CIRCLE, np.array([1.0, 1.2]), np.full(2, 1e-200), np.zeros(2, int), 1)
     np.testing.assert_allclose(light, [1.1], rtol=1e-14)
+
+
+def test_points_of_many_dimensions_have_their_own_mass():
+    """Rounding of products took 82 of 200 points out of their own neighbourhood."""
+    space = mf.Sphere(768)
+    points = space.random_points(200, np.random.default_rng(0))
+    assert dense(space, points, None, 1e-9, 1 / 200).all()
