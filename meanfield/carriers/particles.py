@@ -102,7 +102,7 @@ class ParticleRepresentation(Representation):
 
     @property
     def noise_shape(self) -> tuple[int, ...]:
-        """Shape of the normals: (n,) on the circle, (n, 2) on the sphere."""
+        """Shape of the normals: (n,) on the circle, (n, d - 1) on S^(d-1), (n, d) in R^d."""
         space = self.problem.manifold
         count = len(space.unflattened(self.state))
         return (count,) if not space.point_shape else (count, space.dimension)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from meanfield.arrays import FloatArray, IntArray
 from meanfield.bases.legendre import gauss_legendre, to_coefficients
 from meanfield.spaces.axial.measure import height as height_of_sigma
 from meanfield.spaces.manifold import Manifold, of_space
+
+if TYPE_CHECKING:
+    from scipy.spatial import KDTree
 
 _FULL_TURN = 2.0 * np.pi
 # Largest value of a density, where images have collapsed.
@@ -174,14 +178,13 @@ class RectangleImages:
 
     def density(self, at: FloatArray) -> FloatArray:
         """Density at unit vectors, relative to uniform; NaN where no image is near."""
-        starts = range(0, len(at), _BLOCK)
-        blocks = [self._density(at[start : start + _BLOCK]) for start in starts]
-        return np.concatenate([np.zeros(0), *blocks])
-
-    def _density(self, at: FloatArray) -> FloatArray:
         from scipy.spatial import KDTree
 
-        tree = KDTree(self.points)
+        tree, starts = KDTree(self.points), range(0, len(at), _BLOCK)
+        blocks = [self._density(tree, at[start : start + _BLOCK]) for start in starts]
+        return np.concatenate([np.zeros(0), *blocks])
+
+    def _density(self, tree: KDTree, at: FloatArray) -> FloatArray:
         near = tree.query(at, min(_NEAREST, len(self.points)))[1].reshape(len(at), -1)
         cells, inside = near // self.order**2, near % self.order**2
         values, excess = np.zeros(len(at)), np.full(len(at), np.inf)
