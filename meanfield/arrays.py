@@ -17,6 +17,12 @@ FixedArrays = dict[str, npt.NDArray[Any]]
 """Constant arrays of a representation besides its state, by name."""
 
 
+def read_only(array: FloatArray) -> FloatArray:
+    """Array that nobody can write, as caches give it to several callers."""
+    array.setflags(write=False)
+    return array
+
+
 def value_of(item: Any) -> int:
     """Hash of a frozen dataclass that may hold arrays: by type and values."""
     return hash((type(item), *(_comparable(getattr(item, each.name)) for each in fields(item))))

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, read_only
 
 Carry = Callable[[FloatArray], FloatArray]
 """Values (n, k) at the old nodes -> values (n', k) at the new ones."""
@@ -21,10 +21,7 @@ Carry = Callable[[FloatArray], FloatArray]
 def gauss_legendre(order: int) -> tuple[FloatArray, FloatArray]:
     """Nodes on [-1, 1] and weights summing to 1 (means, not integrals), shape (order,) each."""
     nodes, weights = np.polynomial.legendre.leggauss(order)
-    weights = 0.5 * weights
-    for array in (nodes, weights):
-        array.setflags(write=False)
-    return nodes, weights
+    return read_only(nodes), read_only(0.5 * weights)
 
 
 @lru_cache(maxsize=8)
@@ -35,7 +32,7 @@ def to_coefficients(order: int) -> FloatArray:
     """
     nodes, weights = gauss_legendre(order)
     values = np.polynomial.legendre.legvander(nodes, order - 1)  # (nodes, degrees)
-    return np.asarray((2.0 * np.arange(order) + 1.0)[:, None] * (values * weights[:, None]).T)
+    return read_only((2.0 * np.arange(order) + 1.0)[:, None] * (values * weights[:, None]).T)
 
 
 def interpolation(order: int, targets: FloatArray) -> FloatArray:
@@ -48,7 +45,7 @@ def interpolation(order: int, targets: FloatArray) -> FloatArray:
 def halving(order: int) -> FloatArray:
     """Matrix (2 order, order) from values on an interval to values on its lower and upper half."""
     nodes, _ = gauss_legendre(order)
-    return interpolation(order, np.concatenate([nodes - 1.0, nodes + 1.0]) / 2.0)
+    return read_only(interpolation(order, np.concatenate([nodes - 1.0, nodes + 1.0]) / 2.0))
 
 
 @lru_cache(maxsize=8)
@@ -62,7 +59,7 @@ def joining(order: int) -> FloatArray:
     matrix = np.zeros((order, 2 * order))
     matrix[~upper, :order] = interpolation(order, 2.0 * nodes[~upper] + 1.0)
     matrix[upper, order:] = interpolation(order, 2.0 * nodes[upper] - 1.0)
-    return matrix
+    return read_only(matrix)
 
 
 @lru_cache(maxsize=8)
@@ -71,4 +68,4 @@ def differentiation(order: int) -> FloatArray:
     nodes, _ = gauss_legendre(order)
     slopes = np.polynomial.legendre.legder(np.eye(order), axis=0)
     values = np.polynomial.legendre.legvander(nodes, max(order - 2, 0))
-    return np.asarray(values @ slopes @ to_coefficients(order))
+    return read_only(values @ slopes @ to_coefficients(order))

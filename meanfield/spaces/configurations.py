@@ -23,7 +23,7 @@ from itertools import combinations, permutations, product
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.arrays import FloatArray, IntArray
+from meanfield.arrays import FloatArray, IntArray, read_only
 from meanfield.bases.gegenbauer.grid import AxialGrid
 from meanfield.errors import list_names
 
@@ -319,7 +319,7 @@ def rotation_group(name: str) -> FloatArray:
         products = np.einsum("gij,hjk->ghik", generators, group).reshape(-1, 3, 3)
         larger = _distinct(np.concatenate([group, products]))
         if len(larger) == len(group):
-            return group
+            return read_only(group)
         group = larger
 
 

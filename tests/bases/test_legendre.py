@@ -75,3 +75,10 @@ def test_shared_nodes_cannot_be_written():
     for array in gauss_legendre(5):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0.0
+
+
+@pytest.mark.parametrize("matrix", [to_coefficients, halving, joining, differentiation])
+def test_shared_matrices_are_read_only(matrix):
+    """One write would have changed every later result in the process."""
+    with pytest.raises(ValueError, match="read-only"):
+        matrix(7)[0, 0] = 2.0
