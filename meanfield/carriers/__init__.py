@@ -31,14 +31,13 @@ from meanfield.carriers.labelled import (
     LabelledRepresentation,
     check_turning,
     labelled,
-    labelled_degree,
 )
 from meanfield.carriers.layered import (
     LayeredTokens,
     layered_again,
     layered_tokens,
 )
-from meanfield.carriers.options import Options, usual_degree
+from meanfield.carriers.options import Options, labelled_degree, usual_degree
 from meanfield.carriers.particles import ParticleRepresentation, particles
 from meanfield.carriers.spectra import check_degrees
 from meanfield.carriers.step_limits import (

@@ -22,10 +22,9 @@ from meanfield.carriers.characteristics import (
     characteristics,
 )
 from meanfield.carriers.density import DensityRepresentation
-from meanfield.carriers.labelled import labelled_degree
 from meanfield.carriers.layered import layered_nodes
 from meanfield.carriers.meeting import gathered, groups_of, may_meet, narrow_groups, reach
-from meanfield.carriers.options import Options, full_degree, usual_degree
+from meanfield.carriers.options import Options, full_degree, labelled_degree, usual_degree
 from meanfield.carriers.particles import ParticleRepresentation
 from meanfield.fields.engines import direct_sum_limit
 from meanfield.fields.lost_digits import partition_cancels, series_noise

@@ -26,6 +26,7 @@ from meanfield.carriers.label_counts import (
     resolving_labels,
     too_few_labels,
 )
+from meanfield.carriers.options import labelled_degree
 from meanfield.carriers.spectra import (
     EFOLDS,
     TRANSFORM_NOISE,
@@ -315,9 +316,3 @@ def check_turning(problem: Problem, count: int) -> None:
             f"{count} labels do not resolve a rotary embedding of length {turn:g}: give at least "
             f"{math.ceil(turn)} labels, or {particles}"
         )
-
-
-def labelled_degree(problem: Problem) -> int:
-    """Largest degree by default: 512 on the circle, 64 else, or the kernel's if that is larger."""
-    usual = 512 if problem.manifold.dimension == 1 else 64
-    return max(usual, problem.unlabelled.kernel_degree)

@@ -30,7 +30,7 @@ from meanfield.schemes.layers import Layers, lengths, unit
 _VANISHED = 1e-6
 
 
-def turned(late: bool) -> FixedArrays:
+def late_arrays(late: bool) -> FixedArrays:
     """Arrays of a checkpoint that say whether "mix" has turned."""
     return {"late": np.array(1.0)} if late else {}
 
@@ -53,7 +53,7 @@ def vanished(layers: Layers, x: FloatArray) -> str | None:
     )
 
 
-def slowness(outputs: LayerOutputs, x: FloatArray) -> float:
+def speed_up(outputs: LayerOutputs, x: FloatArray) -> float:
     """Largest 1 / s over the tokens: how much faster the flow is than theta' = P A."""
     layers = outputs.layers
     norm = layers.norm
@@ -103,7 +103,7 @@ class LayeredTokens(ParticleRepresentation):
 
     @property
     def fixed(self) -> FixedArrays:
-        return super().fixed | turned(self.late)
+        return super().fixed | late_arrays(self.late)
 
     def layer(self, number: float, state: State) -> State:
         """State after layer `number`, counted from 0."""
@@ -115,7 +115,7 @@ class LayeredTokens(ParticleRepresentation):
     def largest_step(self, time: float, state: State) -> float:
         """Step limit of tokens, in the clock of the placement, up to where "mix" turns."""
         x = self._vectors(state)
-        stable = longest(STABLE, self.contraction * slowness(self.outputs, x))
+        stable = longest(STABLE, self.contraction * speed_up(self.outputs, x))
         return limited(stable, self.outputs, x, time, self.late)
 
     def adapt(self, time: float, state: State) -> LayeredTokens | None:
@@ -151,7 +151,7 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
 
     @property
     def fixed(self) -> FixedArrays:
-        return super().fixed | turned(self.late)
+        return super().fixed | late_arrays(self.late)
 
     def layer(self, number: float, state: State) -> State:
         points, x = self._vectors(state)
@@ -182,7 +182,7 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
         """Step limit of nodes, in the clock of the placement, up to where "mix" turns."""
         _, x = self._vectors(state)
         stable = min(longest(STABLE, self.contraction), longest(LINEAR, self.linear_rate))
-        return limited(stable / slowness(self.outputs, x), self.outputs, x, time, self.late)
+        return limited(stable / speed_up(self.outputs, x), self.outputs, x, time, self.late)
 
     def adapt(self, time: float, state: State) -> CharacteristicsRepresentation | None:
         adapted = super().adapt(time, state)

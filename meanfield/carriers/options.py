@@ -20,6 +20,8 @@ TOLERANCE_RANGE = (1e-13, 1e-2)
 _USUAL_DEGREE = {"axial": 1024, "circle": 4096, "sphere": 512}
 # Characteristics carry a density that steepens further at less cost.
 _FULL_DEGREE = {"axial": 256, "circle": 512, "sphere": 256}
+# Of labelled densities: in one dimension, and in more.
+_LABELLED_DEGREES = 512, 64
 
 MOMENTS_DEGREE = 4
 """Degree of the moments whose fluctuations are computed, unless another one is given."""
@@ -108,3 +110,9 @@ def usual_degree(problem: Problem) -> int:
 def full_degree(problem: Problem) -> int:
     """Degree at which characteristics take over a density that steepens further."""
     return of_space(_FULL_DEGREE, problem.manifold, "density")
+
+
+def labelled_degree(problem: Problem) -> int:
+    """Largest degree of labelled densities by default, or the kernel's if that is larger."""
+    usual = _LABELLED_DEGREES[problem.manifold.dimension > 1]
+    return max(usual, problem.unlabelled.kernel_degree)

@@ -42,11 +42,6 @@ class _Model(models.PrimitiveModel):
         super().__init__(manager, lanes, ir.VectorType(_DOUBLE, lanes.width))
 
 
-def is_number(kind: Any) -> bool:
-    """True if a type of numba is a real number."""
-    return isinstance(kind, types.Float | types.Integer)
-
-
 def bits_of(builder: Any, value: Any) -> Any:
     """Bit pattern of a double or of lanes, as integers."""
     kind = value.type
@@ -279,7 +274,8 @@ def _arithmetic(operation: Callable[..., Any], instruction: str) -> None:
     def typing(context: Any) -> Any:
         def typer(a: Any, b: Any) -> Any:
             lanes = [kind for kind in (a, b) if isinstance(kind, Lanes)]
-            if lanes and all(kind == lanes[0] or is_number(kind) for kind in (a, b)):
+            numbers = types.Float | types.Integer
+            if lanes and all(kind == lanes[0] or isinstance(kind, numbers) for kind in (a, b)):
                 return lanes[0]
             return None
 

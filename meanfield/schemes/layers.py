@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -37,8 +37,6 @@ from meanfield.arrays import FloatArray
 
 Placement = Literal["post", "projected", "pre", "peri", "sandwich", "mix", "ngpt", "depth_scaled"]
 Splitting = Literal["none", "lie", "strang"]
-
-PLACEMENTS: tuple[Placement, ...] = get_args(Placement)
 
 
 @dataclass(frozen=True)

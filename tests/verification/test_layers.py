@@ -11,9 +11,9 @@ from parameters import refused
 import meanfield as mf
 from meanfield.fields.layer_outputs import LayerOutputs
 from meanfield.papers.normalization_schemes import terminal_contraction
-from meanfield.schemes.layers import PLACEMENTS, Layers, Placement
+from meanfield.schemes.layers import LAYER_NORMS, Layers, Placement
 
-ALL = [each for each in PLACEMENTS if each != "sandwich"]
+ALL = [each for each in LAYER_NORMS if each != "sandwich"]
 LAW = mf.perturbed_uniform([[1, 0.1, 0.0], [3, 0.08, 0.0]])
 
 

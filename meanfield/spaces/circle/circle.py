@@ -15,9 +15,15 @@ import numpy as np
 from meanfield.arguments import checked
 from meanfield.arrays import ComplexArray, FloatArray, ModalArray
 from meanfield.bases.fourier import CircleGrid
-from meanfield.spaces.manifold import Angles, check_duration, check_mass, check_vectors, wrong_points
+from meanfield.spaces.manifold import (
+    Angles,
+    check_duration,
+    check_mass,
+    check_vectors,
+    wrong_points,
+)
 
-_MANY_TURNS = 200.0
+_LARGEST_ANGLE = 200.0
 
 
 @checked
@@ -47,7 +53,7 @@ class Circle(Angles):
             first = int(np.flatnonzero(~np.isfinite(angles))[0])
             raise ValueError(f"point {first} is {angles[first]}, expected finite angles.")
         # Smaller angles keep their windings, which cost no digits.
-        far, kept = np.abs(angles) > _MANY_TURNS, angles.copy()
+        far, kept = np.abs(angles) > _LARGEST_ANGLE, angles.copy()
         kept[far] = np.arctan2(np.sin(angles[far]), np.cos(angles[far]))
         return kept
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -50,7 +50,7 @@ class SphereCells:
     """Rectangles of label space on the sphere; nodes go cell by cell, v fastest."""
 
     bounds: FloatArray  # (cells, 5): face 0 to 5 and the sides u_0, u_1, v_0, v_1 as shares of pi/4
-    order: int = ORDER  # p, nodes along each direction
+    order: int = field(default=ORDER, init=False)  # p, nodes along each direction
 
     @property
     def per_cell(self) -> int:
@@ -108,7 +108,7 @@ class SphereCells:
                 carried[first] = along(axis, matrix, both)
             return carried[single].reshape(-1, values.shape[1])
 
-        return SphereCells(bounds[single], self.order), carry
+        return SphereCells(bounds[single]), carry
 
     def _split_along(self, direction: int, which: Mask) -> tuple[SphereCells, Carry]:
         parent = np.repeat(np.arange(len(which)), 1 + which)
@@ -128,7 +128,7 @@ class SphereCells:
             carried[lower + 1] = both[(*halves, slice(p, None))]
             return carried.reshape(-1, values.shape[1])
 
-        return SphereCells(bounds, p), carry
+        return SphereCells(bounds), carry
 
     def _halves(self, direction: int, which: Mask) -> tuple[Places, Places]:
         """Lower and upper halves of the same rectangles, along one direction.
@@ -152,18 +152,18 @@ class SphereCells:
         return values.reshape(len(self.bounds), self.order, self.order, -1)
 
 
-def tiling(length: float, order: int = ORDER) -> SphereCells:
+def tiling(length: float) -> SphereCells:
     """Equal rectangles with sides of at most `length` radians, and of half a face."""
     if not length > 0:
         raise ValueError(f"length of label cells must be positive, got {length:g}.")
     # Powers of two: sides are exact, and `_halves` recognises halves.
     parts = max(np.pi / 2.0 / length * (1.0 - 1e-12), 2.0 / _LARGEST)
-    return SphereCells(uniform_bounds(1 << math.ceil(math.log2(parts))), order)
+    return SphereCells(uniform_bounds(1 << math.ceil(math.log2(parts))))
 
 
-def cells_of(bounds: FloatArray, order: int = ORDER) -> SphereCells:
+def cells_of(bounds: FloatArray) -> SphereCells:
     """Cells of checked bounds."""
-    return SphereCells(checked_bounds(bounds), order)
+    return SphereCells(checked_bounds(bounds))
 
 
 # Cells of a block, whose work arrays stay in the cache.

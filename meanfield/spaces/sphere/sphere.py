@@ -16,7 +16,13 @@ from meanfield.arguments import checked
 from meanfield.arrays import EPS, ComplexArray, FloatArray, ModalArray
 from meanfield.engines.harmonics import coefficients as packing
 from meanfield.spaces import mean_vectors
-from meanfield.spaces.manifold import Vectors, check_duration, check_mass, check_vectors, wrong_points
+from meanfield.spaces.manifold import (
+    Vectors,
+    check_duration,
+    check_mass,
+    check_vectors,
+    wrong_points,
+)
 
 if TYPE_CHECKING:
     from meanfield.bases.harmonics import SphereGrid
