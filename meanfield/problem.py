@@ -44,11 +44,11 @@ from meanfield.stages import (
     on_clock_of,
     stage_problems,
 )
-from meanfield.terms.attention import Attention, Head, HeadMatrices, kernel_of
+from meanfield.terms.attention import Attention, Head, HeadMatrices
 from meanfield.terms.fixed import FeedForward, LinearDrift, Term
 from meanfield.terms.flows import SA, USA, Flow, Normalization
 from meanfield.terms.frequencies import Frequencies
-from meanfield.terms.kernels import Kernel
+from meanfield.terms.kernels import Kernel, kernel_of
 from meanfield.terms.masks import Mask, MaskName, WeightMatrix
 from meanfield.terms.own import OwnTerm, check_label
 from meanfield.terms.random_values import RandomValues

@@ -37,10 +37,10 @@ from meanfield.spaces.manifold import Manifold
 from meanfield.terms.attention import (
     Attention,
     HeadMatrices,
-    kernel_of,
     multiple_of_identity,
 )
 from meanfield.terms.flows import Normalization
+from meanfield.terms.kernels import kernel_of
 from meanfield.terms.masks import EVERYONE, Mask, pair_weights
 
 # Rounding of the normal part that P_x removes: ten times the value measured on the sphere.

@@ -6,7 +6,7 @@ import math
 
 from meanfield.arrays import MOMENT_NOISE, ModalArray
 from meanfield.problem import Problem
-from meanfield.terms.attention import kernel_of
+from meanfield.terms.kernels import kernel_of
 
 
 def peaks(problem: Problem, moments: ModalArray) -> float:

@@ -12,8 +12,7 @@ import numpy as np
 
 from meanfield.arrays import FloatArray
 from meanfield.spaces.manifold import laplacian_eigenvalues
-from meanfield.terms.attention import kernel_of
-from meanfield.terms.kernels import Kernel
+from meanfield.terms.kernels import Kernel, kernel_of
 
 
 class Isotropic(ABC):

@@ -35,8 +35,8 @@ from meanfield.measures import Density
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold, laplacian_eigenvalues
 from meanfield.terms import own as own_terms
-from meanfield.terms.attention import kernel_of
 from meanfield.terms.fixed import total_field
+from meanfield.terms.kernels import kernel_of
 
 UNIFORM = 1e-12
 """Uniform is stationary if its flux is below this share of the largest speed of the weights."""

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from meanfield.arguments import checked
 from meanfield.arrays import FloatArray
 from meanfield.terms.flows import Flow, Normalization
-from meanfield.terms.kernels import Kernel, exponential, linear, zonal
+from meanfield.terms.kernels import Kernel, exponential, kernel_of, zonal
 from meanfield.terms.masks import Mask, Masking, MaskName, mask_of, plain_mask
 from meanfield.terms.matrices import matrix, plain, printed
 from meanfield.terms.rotary import Rotary, Turning
@@ -404,15 +404,6 @@ def _check_weights(
     if mask != "none" or normalization == "sinkhorn":
         name = f'mask = "{mask}"' if mask != "none" else 'normalization = "sinkhorn"'
         raise ValueError(f"a head with a weight of its own has no {name}: take exponential ones.")
-
-
-def kernel_of(beta: float) -> Kernel:
-    """Kernel of a head with score beta <x, y>; the linear one for beta = 0.
-
-    >>> kernel_of(3.0), kernel_of(0.0)
-    (exponential(beta=3.0), linear())
-    """
-    return exponential(beta) if beta else linear()
 
 
 @lru_cache(maxsize=64)

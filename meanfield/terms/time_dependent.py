@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.arguments import describe
-from meanfield.terms.attention import kernel_of
-from meanfield.terms.kernels import Kernel
+from meanfield.terms.kernels import Kernel, kernel_of
 from meanfield.terms.masks import Mask
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield.arrays import FloatArray
+from meanfield.engines.fourier import checked_angles, checked_masses
 from meanfield.engines.pairs import PAIRS_AT_ONCE
 
 
@@ -85,12 +86,6 @@ def pairwise_velocity(
 
 
 def _checked(points: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    angles = np.ascontiguousarray(points, dtype=np.float64)
-    if angles.ndim != 1 or angles.size == 0:
-        raise ValueError(f"points have shape {angles.shape}, expected angles of shape (n,), n > 0.")
-    if weights is None:
-        return angles, np.full(angles.size, 1.0 / angles.size)
-    masses = np.ascontiguousarray(weights, dtype=np.float64)
-    if masses.shape != angles.shape:
-        raise ValueError(f"weights have shape {masses.shape}, points {angles.shape}: not the same.")
-    return angles, masses
+    angles = checked_angles(points)
+    masses = checked_masses(weights, angles)
+    return angles, np.full(angles.size, 1.0 / angles.size) if masses is None else masses
