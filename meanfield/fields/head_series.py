@@ -39,7 +39,7 @@ class HeadTable(Protocol):
 
     @property
     def sink(self) -> float:
-        """Number that the partition function of `fields` adds to e^{-c} G for a unit of mass."""
+        """Number that the partition function adds to e^{-c} G for a unit of mass."""
 
     @property
     def scale(self) -> RowScale:
@@ -49,4 +49,4 @@ class HeadTable(Protocol):
         """Numerators, and partition function; None without normalisation."""
 
     def partition(self, moments: ModalArray) -> ModalArray:
-        """Coefficients of e^{-c} G alone."""
+        """Partition function e^{-c} G plus the sink, also without normalisation."""

@@ -133,6 +133,15 @@ def test_lost_tokens_of_the_sphere_take_no_other_pairs():
     assert field.far_velocity(tokens(10, 3), None) is None
 
 
+@pytest.mark.parametrize("space, heads", [(mf.Circle(), [TURNED]), (mf.Sphere(), TWO)])
+def test_partition_of_a_table_has_its_sink(space, heads):
+    """The circle added the sink to a table's partition function, the sphere to its fields alone."""
+    problem = mf.Problem(space, mf.Attention(heads, beta=3.0, sink=0.5))
+    table = heads_interaction(problem).tables[0]
+    moments = space.moments(space.random_points(9, np.random.default_rng(1)), None, table.degree)
+    np.testing.assert_allclose(table.partition(moments), table.fields(moments)[1], atol=1e-15)
+
+
 @pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()], ids=lambda space: space.name)
 def test_running_moments_keep_the_sink(space):
     """More than 3,000 ordered tokens would lose the sink, or weigh it by their number."""

@@ -74,6 +74,7 @@ class SphereHead:
     def partition(self, moments: ModalArray) -> ComplexArray:
         turned = rotate(resize(moments, self.degree), self.inwards)
         series = self._applied(resize(turned, self.degree - 1)[None])
+        series[0, 0] += self.sink * moments[0].real
         return rotate(series.view(np.complex128)[0], self.outwards)
 
     def _applied(self, moments: ComplexArray) -> FloatArray:
