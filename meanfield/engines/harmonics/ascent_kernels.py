@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.integrate import RK45
 
 from meanfield.arrays import FloatArray
 from meanfield.engines.compiled import njit
@@ -22,19 +23,8 @@ _TOLERANCE = 1e-7
 _MOST_STEPS = 400
 _FIRST_STEP = 0.1
 # Dormand and Prince, A family of embedded Runge-Kutta formulae, 1980.
-_STAGES = np.array(
-    [
-        [1 / 5, 0, 0, 0, 0, 0],
-        [3 / 40, 9 / 40, 0, 0, 0, 0],
-        [44 / 45, -56 / 15, 32 / 9, 0, 0, 0],
-        [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729, 0, 0],
-        [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656, 0],
-        [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84],
-    ]
-)
-_ERROR = np.array(
-    [71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40]
-)  # fmt: skip
+_STAGES = np.vstack([np.pad(RK45.A[1:], ((0, 0), (0, 1))), RK45.B])
+_ERROR = -RK45.E
 
 
 @njit
