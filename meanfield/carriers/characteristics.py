@@ -53,7 +53,7 @@ _STEPS = 1e-2
 _ASYMMETRY = 10.0
 # While all moments are smaller, steps follow the linear growth rates.
 _NEAR_UNIFORM = 0.1
-UNRESOLVED = 1e-3
+_UNRESOLVED = 1e-3
 """Error of the coefficients of a density at its hand-over, as a share of the tolerance."""
 
 
@@ -221,11 +221,15 @@ class CharacteristicsRepresentation(Representation):
         """Relative rounding error of velocities, from Z or from the masses in it."""
         if not partition_cancels(self.problem):
             return 0.0
-        if not sums_pairs(self.problem, len(points)):
+        if not self._sums_pairs(len(points)):
             field_ = self.interaction.of_points(points, self.masses)
             return partition_error_at(field_, points, self.masses)
-        error = UNRESOLVED * self.tolerance
+        error = _UNRESOLVED * self.tolerance
         return noise_share(self.problem, points, self.masses, self.initial, error, self.cells)
+
+    def _sums_pairs(self, count: int) -> bool:
+        """True if velocities of so many nodes are summed over pairs."""
+        return sums_pairs(self.problem, count)
 
     def _map(self, state: State) -> LabelMap:
         return LabelMap(

@@ -15,15 +15,10 @@ import numpy as np
 
 from meanfield.arrays import FixedArrays, FloatArray, State
 from meanfield.carriers.carrier import Representation
-from meanfield.carriers.characteristics import (
-    UNRESOLVED,
-    CharacteristicsRepresentation,
-)
+from meanfield.carriers.characteristics import CharacteristicsRepresentation
 from meanfield.carriers.particles import ParticleRepresentation, out_of_range
 from meanfield.carriers.step_limits import LINEAR, STABLE, longest
 from meanfield.fields.layer_outputs import LayerOutputs
-from meanfield.fields.lost_digits import partition_cancels
-from meanfield.fields.positive_sums import noise_share
 from meanfield.schemes.layers import Layers, lengths, unit
 
 # Share of the length at depth 0: the direction of a shorter vector is lost.
@@ -205,11 +200,8 @@ class LayeredCharacteristics(CharacteristicsRepresentation):
             self.problem.layering, self._vectors(state)[1], self.masses
         )
 
-    def _partition_error(self, points: FloatArray) -> float:
-        if not partition_cancels(self.problem):
-            return 0.0
-        error = UNRESOLVED * self.tolerance
-        return noise_share(self.problem, points, self.masses, self.initial, error, self.cells)
+    def _sums_pairs(self, count: int) -> bool:
+        return True
 
     def _vectors(self, state: State) -> tuple[FloatArray, FloatArray]:
         """Points, and vectors r theta."""
