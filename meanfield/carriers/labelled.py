@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, replace
 from dataclasses import field as derived
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from meanfield.carriers.spectra import (
 from meanfield.fields.labelled import LabelledField, turned
 from meanfield.labels import Labels
 from meanfield.measures import Density, LabelledDensity, Measure
-from meanfield.observables.resolution import spectral_tail
+from meanfield.observables.resolution import Resolution, spectral_tail
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import laplacian_eigenvalues
 from meanfield.spectrum.stability import growth_rates
@@ -54,13 +54,10 @@ _TURN = 0.7
 _LEAVE_EARLY = 0.1
 
 
-class _Resolution(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Resolution(Resolution):
     """Resolution of the worst label, and errors of the mean over labels."""
 
-    tail: float
-    fastest: float  # largest speed
-    lowest: float  # least value
-    largest: float  # largest moment
     label_error: float  # of the mean as it is computed
     sum_error: float  # of the plain sum
 
@@ -175,19 +172,16 @@ class LabelledRepresentation(Representation):
             return step_limits.lost_digits(lost, least)
         if not min(resolution.label_error, resolution.sum_error) <= least:
             return too_few_labels(self.labels, resolution.label_error, least)
-        error, degree = step_limits.GROWN * least, self.field.grid.max_degree
-        what = None
-        if not resolution.largest <= 1.0 + error:
-            what = f"a moment is {resolution.largest:.4g} times a single point's"
-        allowed = error * self.problem.manifold.largest_sizes(degree).sum()
-        if not resolution.lowest >= -2.0 * allowed:
-            what = f"the density of a label falls to {resolution.lowest:.2g}"
+        what = resolution.impossible(self.problem.manifold, step_limits.GROWN * least)
         if not resolution.tail < least:
-            what = f"spectral tail {resolution.tail:.1e} of a label"
+            what = f"spectral tail {resolution.tail:.1e}"
         if what is None:
             return None
+        degree = self.field.grid.max_degree
         other = "take particles, or a diffusivity, which limits how sharp a label becomes"
-        return f"under-resolved: {what} at degree {degree}; raise max_degree, or {other}"
+        return (
+            f"under-resolved: {what}, of a label at degree {degree}; raise max_degree, or {other}"
+        )
 
     def diagnostics(self, time: float, state: State) -> dict[str, float]:
         """Largest tail, degree, least value, number of labels, and error of the mean over them."""
@@ -235,20 +229,19 @@ class LabelledRepresentation(Representation):
         with np.errstate(all="ignore"):
             velocities = self.field.velocities(parts, float(state[-1].real))
             fastest = float(np.sqrt(grid.squared_norm(velocities).max()))
-            sizes = np.array([space.sizes_by_degree(part) for part in parts])
-            tail = spectral_tail(sizes.max(axis=0))
+            sizes = np.max([space.sizes_by_degree(part) for part in parts], axis=0)
+            tail = spectral_tail(sizes)
             if fastest != 0:
                 beyond = self.field.divergence(parts, velocities, degree + (degree + 1) // 2)
                 lost = np.array([space.sizes_by_degree(row)[degree + 1 :] for row in beyond])
                 degrees = np.arange(degree + 1, degree + 1 + lost.shape[1])
                 noise = self.field.attention.interaction.rounding * degrees
                 tail = float(np.max((lost - noise) / (fastest * degrees), initial=tail))
-            largest = float((sizes / space.largest_sizes(degree)).max())
             lowest = float(grid.to_nodal(parts).min())
             error = of_sum = self.field.label_error(parts)
             if np.isfinite(self.labels.band):
                 error = self.field.label_error(self._frames(state))
-            return _Resolution(tail, fastest, lowest, largest, error, of_sum)
+            return _Resolution(tail, fastest, lowest, sizes, error, of_sum)
 
     @cached_property
     def _growth_limit(self) -> float:
