@@ -287,7 +287,7 @@ def _item(position: int, kind: Kind, value: Any) -> Any:
 
 
 def _worded(kind: Kind, words: str) -> Kind:
-    """A kind with other words, which replace those of errors inside."""
+    """A kind with words of its own, also in the errors of its parts."""
 
     def take(value: Any) -> Any:
         try:

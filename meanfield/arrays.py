@@ -18,7 +18,7 @@ FixedArrays = dict[str, npt.NDArray[Any]]
 
 
 def read_only(array: FloatArray) -> FloatArray:
-    """Array that nobody can write, as caches give it to several callers."""
+    """Read-only array: caches give it to several callers."""
     array.setflags(write=False)
     return array
 

@@ -286,7 +286,7 @@ class LabelledDensity(Density):
     Attributes
     ----------
     manifold, coefficients
-        As in `Density`; the coefficients are those of the mean.
+        As in `Density`; coefficients of the mean.
     parts : ndarray, shape (M, ...)
         Coefficients of the density of each label, packed.
     labels, label_weights : ndarray, shape (M,)

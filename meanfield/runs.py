@@ -66,7 +66,7 @@ class Run(ResultBase):
         (n_saves,); "clusters/count" (see `cluster_counts`), "clusters/mass" and "clusters/centre",
         one column per cluster, padded with NaN; your own.
     diagnostics : dict of str to ndarray, shape (n_saves,)
-        "steps", "rejected", "evaluations" since time 0, and those of the representation.
+        "steps", "rejected", "evaluations" since time 0, and diagnostics of the representation.
     representation : tuple of str, length n_saves
         Representation at each saved time.
     measures : tuple, length n_saves
@@ -467,7 +467,7 @@ def nearest_time(times: FloatArray, time: float) -> int | None:
 
 
 def same_times(times: FloatArray, others: FloatArray | float) -> NDArray[np.bool_]:
-    """Whether times agree up to rounding, of conversions of units and arithmetic like 0.1 * 3."""
+    """True if times agree up to rounding, as of units and arithmetic like 0.1 * 3."""
     return np.asarray(np.abs(times - others) <= 1e-9 * np.abs(others))
 
 

@@ -20,7 +20,7 @@ TOLERANCE_RANGE = (1e-13, 1e-2)
 _USUAL_DEGREE = {"axial": 1024, "circle": 4096, "sphere": 512}
 # Characteristics carry a density that steepens further at less cost.
 _FULL_DEGREE = {"axial": 256, "circle": 512, "sphere": 256}
-# Of labelled densities: in one dimension, and in more.
+# Degrees of labelled densities: in one dimension, and in more.
 _LABELLED_DEGREES = 512, 64
 
 MOMENTS_DEGREE = 4

@@ -199,7 +199,7 @@ class Symmetry:
 
     @cached_property
     def _fixing(self) -> npt.NDArray[np.bool_]:
-        """Whether maps keep the line of the last axis: these multiply coefficients by phases."""
+        """Maps that keep the line of the last axis: these multiply coefficients by phases."""
         if not (self.space.has_series and self.space.point_shape):
             return np.ones(len(self.maps), dtype=bool)
         return np.abs(np.abs(self.maps[:, 2, 2]) - 1.0) < 1e-9

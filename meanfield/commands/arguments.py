@@ -115,7 +115,7 @@ _PROBLEM_KEYS = ("manifold", "beta", "strength", "diffusivity")
 
 
 def _key_meant(command: str, left: Sequence[str]) -> str | None:
-    """The --set that replaces an option of other commands; None if there is none.
+    """The --set that replaces an option of other commands; None without one.
 
     >>> _key_meant("ensemble", ["--tokens", "100"]), _key_meant("run", ["--beta=5"])
     ('--set ensemble.tokens=[100]', '--set problem.beta=5')

@@ -1,4 +1,4 @@
-"""Options that commands share: those of a problem, --plot, --json and --csv."""
+"""Options that commands share: of a problem, --plot, --json and --csv."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def _phase(options: argparse.Namespace) -> int:
 
 
 def inverse_temperatures(numbers: Sequence[float]) -> list[float]:
-    """Values of --beta: one, or those of the range LO HI COUNT.
+    """Values of --beta: one, or the range LO HI COUNT.
 
     >>> inverse_temperatures([3.0]), inverse_temperatures([1.0, 2.0, 3.0])
     ([3.0], [1.0, 1.5, 2.0])

@@ -116,7 +116,7 @@ def _answer(
 
 
 def check_needs_output(options: argparse.Namespace, *others: str) -> None:
-    """Refuse options that need an output file, where there is none."""
+    """Refuse options that need an output file, without one."""
     for name in ("resume", "overwrite", "part", "collect", *others):
         if getattr(options, name):
             raise ValueError(f"--{name} is for what a file keeps: give -o OUT.h5.")

@@ -229,7 +229,7 @@ def lane_sum(typing_context: Any, lanes: Any) -> Any:
 
 
 def _sum_of_lanes(builder: Any, a: Any, b: Any, *places: Iterable[int]) -> Any:
-    """Sum of two choices among the lanes of a and b; those of b are numbered after those of a."""
+    """Sum of two choices among the lanes of a and b; numbers of b follow the numbers of a."""
     choices = [[_INT(place) for place in each] for each in places]
     masks = [ir.Constant(ir.VectorType(_INT, len(choice)), choice) for choice in choices]
     return builder.fadd(*(builder.shuffle_vector(a, b, mask) for mask in masks))

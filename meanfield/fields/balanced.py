@@ -4,7 +4,7 @@ Few points are summed over pairs. For many, the sums of `sinkhorn.scaling` are s
 
     e^{-c(x)} int e^{x^T S y} w(y) dmu(y),
 
-from the moments of w mu, as the partition function of softmax is from those of mu.
+from the moments of w mu, as the partition function of softmax is from moments of mu.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class TokenField:
         """Rate int Z |v|^2 dmu / strength at which the energy changes along the flow.
 
         NaN for heads, whose energies have other rates, and on spaces without series. `moments` are
-        those of the points, if known.
+        moments of the points, if known.
         """
         space, interaction = self.problem.manifold, self.interaction
         if isinstance(interaction, HeadsInteraction) or not space.has_series:

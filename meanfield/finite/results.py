@@ -142,7 +142,7 @@ class Fluctuations(StudyResult):
 
     @property
     def resolved_until(self) -> float:
-        """Last resolved time, scaled; NaN if there is none."""
+        """Last resolved time, scaled; NaN without one."""
         resolved_times = self.times[self.resolved]
         return float(resolved_times[-1]) if len(resolved_times) else np.nan
 

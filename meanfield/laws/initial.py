@@ -174,7 +174,7 @@ class perturbed_uniform(PlainLaw):
 class von_mises_fisher(PlainLaw):
     """Von Mises-Fisher density proportional to exp(concentration * <x, mean>).
 
-    Its moments are those of a Dirac measure at `mean` times a_l / a_0, the multipliers of the
+    Its moments are the moments of a Dirac measure at `mean` times a_l / a_0, the multipliers of the
     exponential kernel; on the circle c_k = I_k(kappa) / I_0(kappa) e^{-ik mean}. `mean` is an angle
     in radians or a vector, by default the angle 0 or the north pole.
 
@@ -317,7 +317,7 @@ def _immutable_mean(mean: Mean) -> float | tuple[float, ...] | None:
 
 @plain_law
 class sampled(PlainLaw):
-    """Density whose moments up to max_degree are those of iid uniform tokens.
+    """Density with moments of iid uniform tokens up to max_degree.
 
     Parameters
     ----------

@@ -149,7 +149,7 @@ def load_decoder(path: str | os.PathLike[str]) -> Decoder:
 
 
 class _Reader(Parts):
-    """Makes the parts of a decoder; names of arrays are those of folders."""
+    """Makes the parts of a decoder, with the names of arrays in folders."""
 
     def __init__(
         self, path: Path, tensors: ArrayFile, settings: Path, config: Mapping[str, Any]

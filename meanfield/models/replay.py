@@ -207,7 +207,7 @@ class Replay(StudyResult):
     def run(self, text: int = 0) -> Run:
         """States of a text as a run whose time is depth, for figures and observables of runs.
 
-        Its states are those of the model. Its problem is for comparison: layers of one head with
+        Its states are states of the model. Its problem is for comparison: layers of one head with
         `beta` and Q = K = V = 1, from the same initial tokens.
         """
         measures = [self.measure(layer, text) for layer in range(self.depth + 1)]

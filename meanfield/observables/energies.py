@@ -312,7 +312,7 @@ def _climbed(
 
 
 def heads_energy(problem: Problem, moments: ModalArray, measure: Density | Measure | None) -> float:
-    """Energy of heads, in the unit of one cluster for B = V = 1; NaN if there is none.
+    """Energy of heads, in the unit of one cluster for B = V = 1; NaN without one.
 
         2 s e^{-s} E,    s = beta of the problem, the largest |S_h|_2;    2 E_S for "sinkhorn"
 

@@ -279,7 +279,7 @@ def averages(
 def solves(
     head: HardmaxHead, x: FloatArray, supports: list[Support], ridges: Mapping[int, Support]
 ) -> Solution | None:
-    """Solution (2) for tokens on ridges with these supports of all tokens; None if it is none."""
+    """Solution (2) for tokens on ridges with these supports of all tokens; else None."""
     y, v, weights = averages(head, x, supports)
     size = float(np.abs(x).max())
     fast = _SAME_RATE * float(np.abs(v).max())

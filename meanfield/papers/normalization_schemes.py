@@ -106,7 +106,7 @@ def equiangular_layers(
     -------
     EquiangularLayers
         At the times, or before the first layer and after each. gamma - start, gap and radius have
-        relative errors of rounding, or those of a few eps in times and beta.
+        relative errors of rounding, or the effect of a few eps in times and beta.
 
     Raises
     ------

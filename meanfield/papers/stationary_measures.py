@@ -102,8 +102,8 @@ def stationary_spectrum(problem: Problem, max_degree: int = _DEGREES) -> Station
     Returns
     -------
     StationarySpectrum
-        A subsphere has the rates of its uniform measure; those of its points agree up to half of
-        the degree of their quadrature.
+        A subsphere has the rates of its uniform measure. Its points have them up to half the
+        degree of their quadrature.
 
     Raises
     ------

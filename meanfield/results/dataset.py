@@ -21,7 +21,7 @@ Variables of a sweep:
     status        (parameters...) how each run ended, or "not finished"
 
 The axis time exists if every run has the first saved times of the longest run, each in its own
-unit. Otherwise observables are those of the last saved time of each run; the attribute `values`
+unit. Otherwise observables belong to the last saved time of each run; the attribute `values`
 says which.
 """
 

@@ -201,7 +201,7 @@ def staged_problem(where: str, folder: Folder, tables: Mapping[str, Any]) -> Pro
 
 
 def _in_stage(tables: Mapping[str, Any], stage: Mapping[str, Any]) -> dict[str, Any]:
-    """Document with the keys of a stage in place of those of the file."""
+    """Document with the keys of a stage in place of the file's."""
     left = {key for name in stage for key in _REPLACED.get(name, ())}
     inherited = {key: value for key, value in tables["problem"].items() if key not in left}
     own = {key: value for key, value in stage.items() if key in PROBLEM_KEYS}

@@ -123,8 +123,8 @@ class RungeKuttaStepper:
 
         SciPy's interpolant of order 7 takes three stages. If its last term shows an error above a
         tenth of the tolerance, slopes at five of its states raise the order to 8. If the two differ
-        by more than two tolerances, or the right-hand side has an end, there is none: then each
-        time takes a step of its own.
+        by more than two tolerances, or the right-hand side has an end, each time takes a step
+        of its own.
         """
         solver = self._solver
         if not self._interpolates or self._inside_end == solver.t:

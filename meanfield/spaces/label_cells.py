@@ -74,7 +74,7 @@ class LabelCells(Protocol):
     def join(self, which: npt.NDArray[np.bool_]) -> tuple[Self, Carry] | None:
         """Join neighbours that are both in `which`, (cells,); None without such neighbours.
 
-        Carried values are those of the old cells' polynomials at the new nodes. Each old cell
+        Carried values are the old cells' polynomials at the new nodes. Each old cell
         contains some new nodes.
         """
         ...

@@ -50,7 +50,7 @@ class ClusterRates:
         """Time 1 / (largest escape rate) in which a displacement grows e-fold; inf if none grows.
 
         A displacement of size h needs about ln(1/h) such times. Rates that are rounding of the
-        fastest, as those of rotations, count as 0.
+        fastest, such as rates of rotations, count as 0.
         """
         largest = float(self.escape[0].real)
         rounding = _SYMMETRY_NOISE * len(self.escape) * float(np.abs(self.escape).max())

@@ -232,7 +232,7 @@ class LinearOperator:
         Raises
         ------
         ValueError
-            If there is no such mode; there is none about a density that is not stationary.
+            If there is no such mode, as about a density that is not stationary.
 
         Examples
         --------

@@ -14,7 +14,7 @@ Stationary states are such systems with
 
     x_j = m_j / p_j(1),    p = log(D / D_0).
 
-Moments are relative to those of a Dirac, so a step has the same meaning in every dimension. The
+Moments are relative to moments of a Dirac, so a step has the same meaning in every dimension. The
 diffusivity may change by orders of magnitude.
 """
 

@@ -233,7 +233,7 @@ def _resolving(problem: Problem, symmetry: Symmetry) -> Symmetry:
 
 
 def _axial_density(space: Manifold, degrees: IntArray, shares: FloatArray) -> Density:
-    """Density with moments of some degrees, as shares of those of a Dirac at the origin."""
+    """Density with moments of some degrees, as shares of the moments of a Dirac at the origin."""
     series = np.zeros(int(degrees[-1]) + 1)
     series[0], series[degrees] = 1.0, shares
     dirac = space.moments(space.check_points(np.array([space.origin])), None, len(series) - 1)

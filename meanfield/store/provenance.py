@@ -63,7 +63,7 @@ def origin_attributes(
     """Attributes of a study with its origin.
 
     text, title: the run file, or a text in its place, and its title.
-    attributes: those of the study that this session continues.
+    attributes: from the study that this session continues.
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {

@@ -212,7 +212,7 @@ def conclude(output: OutputFile, attributes: dict[str, Any], status: str = COMPL
 
 
 def _conclude(file: Any, status: str) -> None:
-    """Write the status of a run and the hash of its results; while it runs there is none."""
+    """Write the status of a run and the hash of its results; no hash while it runs."""
     file.attrs["status"] = status
     file.attrs.pop("result_hash", None)
     if status != RUNNING:

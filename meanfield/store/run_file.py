@@ -455,7 +455,7 @@ GROUP = "fluctuations"
 
 
 def write_fluctuations(file: h5py.File, fluctuations: Fluctuations) -> None:
-    """Write fluctuations at all saved times in place of those of an open result file."""
+    """Replace the fluctuations at all saved times in an open result file."""
     drop_fluctuations(file)
     group = file.create_group(GROUP)
     # The same time under another name, for xarray.

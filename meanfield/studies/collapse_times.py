@@ -81,8 +81,7 @@ class CollapseTimes(StudyResult):
         Times from which on one cluster is left, to 2 % where clusters meet before they are points;
         infinite if later than `until`, NaN where not run.
     pair_times : ndarray, shape (n_sizes, runs)
-        First saved time, of a hundred in a decade, from which on two clusters were left; NaN if
-        there is none.
+        First saved time, of a hundred in a decade, from which on two clusters were left; else NaN.
     angles, masses : ndarray, shape (n_sizes, runs)
         Geodesic angle between the two at that time, and mass of the lighter one.
     predicted : ndarray, shape (n_sizes, runs)

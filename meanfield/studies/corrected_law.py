@@ -363,7 +363,7 @@ class CorrectedRuns(StudyResult):
         Number N of independent uniform tokens.
     clusters, merge_times : ndarray, shape (1, runs)
         Number of clusters at twice the onset time, and the scaled time of the next merge, as in
-        `ClusterPrediction`; NaN where not run, infinite if there is none.
+        `ClusterPrediction`; NaN where not run, infinite without one.
     attributes : dict
         Facts of the problem; from a file also status, seed, ...
     """

@@ -112,7 +112,7 @@ class EnsembleMoments:
     def of(self, observable: Functional, *, control: bool = True) -> tuple[Estimate, Estimate]:
         """N (E J - J(limit)) and N Var J of an observable, each of shape (n_times,).
 
-        Its influence function follows from those of the moments by the chain rule. ValueError if
+        Its influence function follows from the moments' by the chain rule. ValueError if
         the observable is "energy" and the moments end below the degree of the kernel.
         """
         of, space = self._coordinates, self.problem.manifold

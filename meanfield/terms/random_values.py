@@ -43,7 +43,7 @@ Interpretation = Literal["ito", "stratonovich"]
 USUAL_STEP = 1.0 / 64.0
 _NO_DEPTH = "depth of random values is missing: the time until which to draw."
 _MOST_INTERVALS = 100_000
-# Of an entry of a value in a stage.
+# Bytes of an entry of a value in a stage.
 _BYTES = 64.0
 # Most points: an evaluation over their pairs takes some seconds.
 _MOST_POINTS = 5000
@@ -151,7 +151,7 @@ class RandomValues:
         return self.heads
 
     def fitted(self, layers: Layers | None) -> RandomValues:
-        """Copy with step and depth as numbers, by default those of the layers."""
+        """Copy with step and depth as numbers, by default from the layers."""
         step, depth = self.step, self.depth
         if self.score_scale is not None and not _are_discrete(layers):
             raise ValueError("random scores have layers alone: give mf.Layers(step=...).")

@@ -360,7 +360,7 @@ def _same(expected: object, value: object) -> bool:
 
 @check("growth rates")
 def rates(checked: CheckedRun) -> Check:
-    """Stored growth rates equal those of the problem."""
+    """Stored growth rates equal the problem's."""
     expected, stored = growth_rates_in_attributes(checked.problem), checked.run.growth_rates
     if len(expected) <= 1 and len(stored) <= 1:
         raise NotApplicable("none are known in closed form")

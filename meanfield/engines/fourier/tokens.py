@@ -1,6 +1,6 @@
 """Few tokens on the circle in their own field, in one compiled call instead of six.
 
-Results are equal to the bit to those of `moments` and `gradient`.
+Results equal `moments` and `gradient` to the bit.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ def search(field, bound, noise, grid, jet, summits):  # type: ignore[no-untyped-
         if number == 0:
             return count, 0
         count, number, cells = _quarter(field, bound, noise, cells, number, summits, reaches, count)
-        # Of an ordinary field a third of the cells stays open; on ridges their number doubles.
+        # A third of the cells stays open in an ordinary field; on ridges their number doubles.
         few = max(0.5 * few, 64.0)
         if number > few:
             break

@@ -188,7 +188,7 @@ def _largest_exponents(rows, columns, beta):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _add(x, mass, y, s, e, own, other):  # type: ignore[no-untyped-def]
-    """Sums of x plus e m u and e m with the masses m of y; and sums of y plus those of x."""
+    """Sums of x plus e m u and e m with the masses m of y; and sums of y plus sums of x."""
     u, v, w = _difference(x, y, s)
     share, back = e * y[3], e * mass
     turned = -times_sign(back, s)

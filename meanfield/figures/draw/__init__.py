@@ -173,7 +173,7 @@ PLOTS: dict[str, PlotKind] = {
 
 
 def _plot_kinds(run: Run) -> dict[str, PlotKind]:
-    """Kinds for a run: those of `PLOTS`, and each other observable against time."""
+    """Kinds for a run: `PLOTS`, and each other observable against time."""
     entries = {}
     for name, values in run.observables.items():
         if name in PLOTS or not 1 <= values.ndim <= 2:

@@ -319,7 +319,7 @@ def mark_hand_overs(
 
 
 def _free_row(text: Text, first: int, obstacles: Sequence[Path], inches: float) -> int | None:
-    """First row from `first` on in which a text meets no obstacle; None if there is none."""
+    """First row from `first` on in which a text meets no obstacle; None without one."""
     for row in range(first, int(inches * POINTS_PER_INCH / (_LINE * _SIZE)) - 1):
         text.set_y(_down(row))
         box = text.get_window_extent()
