@@ -152,7 +152,7 @@ def _finer(attempt: Callable[[int, int], Bracket], stages: Stages, tolerance: fl
                 f"the distance of these densities lies between {lower:.3g} and {upper:.3g}; finer "
                 f"cells take ten times as long and leave a bracket about {100 * _LEFT * width:.0f} "
                 f"% wide. tolerance = {width + 0.01:.2f} is content with this one.",
-                stacklevel=4,
+                stacklevel=6,  # the caller of mf.wasserstein
             )
         bracket = attempt(*stage)
         lower, upper = max(lower, bracket.lower), min(upper, bracket.upper)

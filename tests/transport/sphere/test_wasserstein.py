@@ -141,8 +141,10 @@ def test_densities_are_bracketed(monkeypatch):
     density = Density(SPHERE, moments * np.array([1.0, 0.2, 0.2]))
     distance = wasserstein_sphere(density, UNIFORM)
     assert distance.lower <= 0.6 * np.pi / 8 <= distance.upper
-    with pytest.warns(UserWarning, match="finer cells take ten times as long and leave a bracket"):
-        wasserstein_sphere(density, UNIFORM)
+    message = "finer cells take ten times as long and leave a bracket"
+    with pytest.warns(UserWarning, match=message) as warned:
+        mf.wasserstein(density, UNIFORM)
+    assert warned[0].filename == __file__
     near = Density(SPHERE, density.coefficients * np.array([1.0, 1.0 + 1e-15, 1.0]))
     assert wasserstein_sphere(density, near).upper < 1e-9
 
