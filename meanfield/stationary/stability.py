@@ -351,6 +351,7 @@ def _check(problem: Problem, density: Density) -> None:
             "`cluster_rates`."
         )
     problem.check_lives("the density lives", density)
+    problem.check_one_stage()
 
 
 def _trimmed(density: Density) -> Density:

@@ -161,9 +161,12 @@ def test_rates_that_do_not_settle_are_said(monkeypatch):
 
 
 def test_bad_input_is_refused():
-    """Without polar angles there are no orders; without a count no rates."""
+    """Without polar angles there are no orders; rates of time 0 are none of later times."""
     state = stationary_state(noisy(mf.Circle(), 3.0, 0.9))
     refused("count must be at least 1, got 0", state.growth_rates, 0)
+    rising = mf.Problem(mf.Circle(), mf.exponential(lambda t: 3.0 + t), mf.USA)
+    uniform = mf.uniform().build(mf.Circle())
+    refused("the kernel is a function of time", leading_growth_rates, rising, uniform)
     with pytest.raises(ValueError, match="so sharp that perturbations need degree"):
         stationary_growth_rates(state.equation, state.moments, 1e-7)
     bare = StationaryState(state.problem, replace(state.symmetry, angles=None), state.moments)
