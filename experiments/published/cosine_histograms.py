@@ -10,7 +10,7 @@ import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.figures.draw.axes import MUTED, ORDER
 from published.entry import Progress, Reproduction, unfollowed
-from published.spheres import token_paths
+from published.spheres import layers, token_paths
 
 BETA, TOKENS, TIMES, UNTIL = 9.0, 32, (2.5, 18.0), 40.0
 STEP, SEED = 0.1, 1
@@ -105,11 +105,9 @@ def _integrated(angles: FloatArray, until: float) -> FloatArray:
 
 def _layers(angles: FloatArray, until: float) -> FloatArray:
     """Tokens by x <- N(x + 0.1 A)."""
-    x = np.column_stack([np.cos(angles), np.sin(angles)])
-    for _ in range(round(until / STEP)):
-        x = x + STEP * _attention(np.arctan2(x[:, 1], x[:, 0])) @ x
-        x /= np.linalg.norm(x, axis=1, keepdims=True)
-    return np.asarray(np.arctan2(x[:, 1], x[:, 0]))
+    start = np.column_stack([np.cos(angles), np.sin(angles)])
+    x, y = layers(start, BETA, STEP, round(until / STEP))[-1].T
+    return np.asarray(np.arctan2(y, x))
 
 
 def _of_pairs(angles: FloatArray) -> FloatArray:

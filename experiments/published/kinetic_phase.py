@@ -15,6 +15,7 @@ import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.figures.draw.axes import ENERGY, FAINT, INK, MUTED, ORDER
 from published.entry import Progress, Reproduction, unfollowed
+from published.spheres import layers
 
 BETA, END = 4.0, 400.0
 START = np.array([0.06219714, 0.21432297, 1.81912262, 2.91107101, -3.09524835])
@@ -120,20 +121,9 @@ def scheme_numbers(short: bool, progress: Progress) -> tuple[list[Claim], dict[s
 
 def euler(dt: float, projected: bool) -> tuple[FloatArray, FloatArray]:
     """Times and angles (n_times, n) by steps along the softmax average, with normalisation."""
-    tokens: FloatArray = np.stack([np.cos(START), np.sin(START)], axis=1)
-    kept = [tokens]
-    for _ in range(round(END / dt)):
-        attention = np.exp(BETA * (tokens @ tokens.T - 1.0))
-        average = attention @ tokens / attention.sum(axis=1, keepdims=True)
-        if projected:
-            average -= (average * tokens).sum(axis=1, keepdims=True) * tokens
-        tokens = tokens + dt * average
-        tokens /= np.sqrt((tokens**2).sum(axis=1, keepdims=True))
-        kept.append(tokens)
-    path = np.array(kept)
-    angles: FloatArray = np.arctan2(path[..., 1], path[..., 0])
-    times = np.linspace(0.0, END, len(path))
-    return times, angles
+    start = np.stack([np.cos(START), np.sin(START)], axis=1)
+    path = layers(start, BETA, dt, round(END / dt), projected=projected)
+    return np.linspace(0.0, END, len(path)), np.arctan2(path[..., 1], path[..., 0])
 
 
 def draw(figure: Figure, reproduction: Reproduction) -> None:

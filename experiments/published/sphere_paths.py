@@ -14,7 +14,7 @@ import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.figures.draw.axes import ENERGY, FAINT, MUTED, ORDER
 from published.entry import Progress, Reproduction, unfollowed
-from published.spheres import seen_from, token_paths
+from published.spheres import layers, seen_from, token_paths
 
 TOKENS, BETA, END, DT, SEED = 64, 1.0, 15.0, 0.1, 0
 FRAMES = 151
@@ -35,7 +35,7 @@ def compute(
     )  # fmt: skip
     times = run.time
     flow = token_paths(run)
-    paths = layers(flow[0], len(times) - 1) if published else flow
+    paths = layers(flow[0], BETA, DT, len(times) - 1) if published else flow
     numbers = [Claim("clusters at the end", 1, clusters_of(paths[-1]), 0, printed=True)]
     found = least_cosines(paths)
     decay = np.log((1.0 - found[-30]) / (1.0 - found[-1])) / (times[-1] - times[-30])
@@ -65,17 +65,6 @@ def _distance(paths: FloatArray, times: FloatArray) -> Claim:
     why = "SciPy's DOP853 at 1e-11, attention written a second time"
     return Claim("largest distance of a token from a second integration, t = 4", 0.0, away, 1e-5,
                   why)  # fmt: skip
-
-
-def layers(start: FloatArray, count: int) -> FloatArray:
-    """Tokens (count + 1, n, 3) by the steps of the source."""
-    tokens, kept = start, [start]
-    for _ in range(count):
-        attention = np.exp(BETA * tokens @ tokens.T)
-        tokens = tokens + DT * attention @ tokens / attention.sum(axis=1, keepdims=True)
-        tokens = tokens / np.linalg.norm(tokens, axis=1, keepdims=True)
-        kept.append(tokens)
-    return np.array(kept)
 
 
 def least_cosines(paths: FloatArray) -> FloatArray:

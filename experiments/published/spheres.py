@@ -56,6 +56,25 @@ def moved_by(
     return np.asarray(token_paths(run)[-1])
 
 
+def layers(
+    tokens: FloatArray, beta: float, step: float, count: int, *, projected: bool = False
+) -> FloatArray:
+    """Tokens (count + 1, n, d) under layers x <- N(x + h A), softmax, Q = K = V = 1, in NumPy.
+
+    `projected` takes P_x A for A: Euler's method.
+    """
+    path = [tokens]
+    for _ in range(count):
+        attention = np.exp(beta * (tokens @ tokens.T - 1.0))
+        average = attention @ tokens / attention.sum(axis=1, keepdims=True)
+        if projected:
+            average -= (average * tokens).sum(axis=1, keepdims=True) * tokens
+        tokens = tokens + step * average
+        tokens /= np.sqrt((tokens**2).sum(axis=1, keepdims=True))
+        path.append(tokens)
+    return np.array(path)
+
+
 def energy_of(points: FloatArray, diagonal: Sequence[float]) -> float:
     """Energy of tokens (n, d): the mean of e^{x^T D y} over all pairs.
 
