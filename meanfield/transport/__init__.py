@@ -100,8 +100,6 @@ def wasserstein(
     1.0
     """
     at_least(0, tolerance=tolerance)
-    if p not in (1, 2):
-        raise ValueError(f"p = {p!r} is not known, expected 1 or 2.")
     space = shared_manifold(first, second)
     instead = " Tokens in any dimension have mf.maximum_mean_discrepancy." * space.is_sphere
     distance = of_space(WASSERSTEIN, space, "Wasserstein distance", instead)

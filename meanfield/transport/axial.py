@@ -10,6 +10,7 @@ from meanfield.arrays import FloatArray
 from meanfield.bases.legendre import gauss_legendre
 from meanfield.measures import Density, Measure
 from meanfield.spaces.axial.measure import check_distribution, cumulative, height, polar_angles
+from meanfield.transport.bracket import check_power
 
 _ORDER = 16
 # The number of panels doubles until the distance changes by less than this share.
@@ -54,6 +55,7 @@ def wasserstein_axial(
     >>> round(wasserstein_axial(ring, uniform) - (np.pi / 2 - 1), 12) + 0.0
     0.0
     """
+    check_power(p)
     if cost != "geodesic":
         raise ValueError(f'cost = {cost!r} is not known on the axial spheres. Known: "geodesic".')
     if isinstance(first, Measure) and isinstance(second, Measure):

@@ -10,6 +10,12 @@ TOLERANCE = 0.02
 """Relative width at which a bracket is narrow enough."""
 
 
+def check_power(p: int) -> None:
+    """Refuse powers p of W_p other than 1 and 2."""
+    if p not in (1, 2):
+        raise ValueError(f"p = {p!r} is not known, expected 1 or 2.")
+
+
 @checked
 @dataclass(frozen=True)
 class Bracket:

@@ -59,6 +59,13 @@ def test_what_has_no_distance_is_refused(options, kind, message):
     refused(message, wasserstein, **{"first": UNIFORM, "second": UNIFORM} | options, error=kind)
 
 
+@pytest.mark.parametrize("space", [mf.Axial(8), mf.Circle(), mf.Sphere()], ids=str)
+def test_distance_of_each_space_refuses_other_powers(space):
+    """A function of the API pages, called by itself, would give W_2 for W_3."""
+    uniform = mf.uniform().build(space)
+    refused("p = 3 is not known", WASSERSTEIN[space.family], uniform, uniform, 3)
+
+
 def test_manifold_without_distance_is_refused(monkeypatch):
     """The user would meet a KeyError."""
     monkeypatch.delitem(WASSERSTEIN, "circle")

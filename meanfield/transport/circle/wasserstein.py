@@ -19,6 +19,7 @@ from meanfield.arrays import ComplexArray, FloatArray, IntArray
 from meanfield.engines.compiled import njit
 from meanfield.engines.fourier.cdf import check_density, local_polynomials
 from meanfield.measures import Density, Measure
+from meanfield.transport.bracket import check_power
 from meanfield.transport.circle.convex import SAMPLES, WINDOW, Evaluation, minimise_convex
 from meanfield.transport.circle.w1 import w1_with_density
 from meanfield.transport.circle.w2 import w2_densities, w2_points_density
@@ -52,6 +53,7 @@ def wasserstein_circle(
     >>> 2 * wasserstein_circle(dirac, uniform) / np.pi
     1.0
     """
+    check_power(p)
     if cost != "geodesic":
         raise ValueError(f'cost = {cost!r} is not known on the circle. Known: "geodesic".')
     for name, measure in (("first", first), ("second", second)):

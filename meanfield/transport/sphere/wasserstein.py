@@ -30,7 +30,7 @@ import numpy as np
 
 from meanfield.arrays import EPS, FloatArray, IntArray
 from meanfield.measures import Density, Measure
-from meanfield.transport.bracket import TOLERANCE, Bracket
+from meanfield.transport.bracket import TOLERANCE, Bracket, check_power
 from meanfield.transport.sphere.partition import (
     DEPTH,
     TOTAL,
@@ -103,6 +103,7 @@ def wasserstein_sphere(
     Plans from coarse to fine: Schmitzer, J. Math. Imaging Vision 56 (2016), 238-259. Duality:
     Villani, Optimal Transport, Springer 2009, theorem 5.10.
     """
+    check_power(p)
     if cost not in _COSTS:
         raise ValueError(f"cost = {cost!r} is not known. Known: geodesic, chordal.")
     geodesic = cost == "geodesic"
