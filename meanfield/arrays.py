@@ -1,7 +1,7 @@
 """Names for the array types that signatures use, and equality of data that holds arrays."""
 
 from dataclasses import fields
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,11 @@ State = npt.NDArray[Any]
 """State vector of a representation, real or complex."""
 FixedArrays = dict[str, npt.NDArray[Any]]
 """Constant arrays of a representation besides its state, by name."""
+_Array = TypeVar("_Array", bound=npt.NDArray[Any])
 
 
-def read_only(array: FloatArray) -> FloatArray:
-    """Read-only array: caches give it to several callers."""
+def read_only(array: _Array) -> _Array:
+    """The array itself, read-only from now on: caches give it to several callers."""
     array.setflags(write=False)
     return array
 

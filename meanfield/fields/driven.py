@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from meanfield.arrays import FloatArray, ModalArray
+from meanfield.arrays import FloatArray, ModalArray, read_only
 from meanfield.bases.grid import Grid
 from meanfield.fields.heads import HeadsField, HeadsInteraction
 from meanfield.fields.mean_field import Interaction, MeanField, Transport
@@ -70,9 +70,7 @@ class FixedField:
 # Room for two problems, each with a second grid of twice the degree.
 @lru_cache(maxsize=4)
 def _on_nodes(fixed: FixedField, max_degree: int) -> FloatArray:
-    values = _nodal(fixed, fixed.manifold.grid(max_degree))
-    values.setflags(write=False)
-    return values
+    return read_only(_nodal(fixed, fixed.manifold.grid(max_degree)))
 
 
 def _nodal(fixed: FixedField, grid: Grid) -> FloatArray:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanfield.arguments import checked
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, read_only
 from meanfield.terms.flows import Flow, Normalization
 from meanfield.terms.kernels import Kernel, exponential, kernel_of, zonal
 from meanfield.terms.masks import Mask, Masking, MaskName, mask_of, plain_mask
@@ -441,7 +441,5 @@ def _matrices(attention: Attention, d: int) -> tuple[HeadMatrices, ...]:
         # `Problem` has replaced functions of time by numbers.
         beta = cast(float | None, attention.beta if head.beta is None else head.beta)
         score = (beta or 0.0) * score
-        for each in (score, value):
-            each.setflags(write=False)
-        built.append(HeadMatrices(score, value))
+        built.append(HeadMatrices(read_only(score), read_only(value)))
     return tuple(built)

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from meanfield.arguments import at_most, checked
-from meanfield.arrays import FloatArray, same_value, value_of
+from meanfield.arrays import FloatArray, read_only, same_value, value_of
 from meanfield.terms.matrices import printed
 from meanfield.terms.position_rules import PositionRule, causal_rule, panel_rule
 
@@ -384,9 +384,7 @@ def plain_mask(mask: Masking) -> MaskName | Mask:
         return "causal" if mask.causal else "none"
     if isinstance(mask, str | Mask):
         return mask
-    weights = np.array(mask)
-    weights.setflags(write=False)
-    return WeightMatrix(weights)
+    return WeightMatrix(read_only(np.array(mask)))
 
 
 def mask_of(mask: MaskName | Mask, rate: float | None) -> Mask:

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.arrays import EPS, ComplexArray, FloatArray
+from meanfield.arrays import EPS, ComplexArray, FloatArray, read_only
 from meanfield.bases.gegenbauer.harmonics import roots
 
 _NEWTON_STEPS = 3
@@ -102,9 +102,7 @@ def _tables(d: int, max_degree: int) -> _Tables:
     slopes = series.slopes(d, angles, n - 1)
     for table in (values, slopes):
         table *= root[:, None]
-    for array in (angles, root, values, slopes):
-        array.setflags(write=False)
-    return _Tables(angles, root, values, slopes)
+    return _Tables(*map(read_only, (angles, root, values, slopes)))
 
 
 def nodes(d: int, count: int) -> FloatArray:

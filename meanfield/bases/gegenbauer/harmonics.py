@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from meanfield.arrays import ComplexArray, FloatArray, ModalArray
+from meanfield.arrays import ComplexArray, FloatArray, ModalArray, read_only
 
 # The grid of a density has degrees up to 3/2 of its largest; their sqrt(N_l) must not overflow.
 _LARGEST_ROOT = 1e290
@@ -27,8 +27,7 @@ def roots(d: int, max_degree: int) -> FloatArray:
     l = np.arange(2, max_degree + 1, dtype=np.float64)
     growth = (2 * l + d - 2) * (l + d - 3) / ((2 * l + d - 4) * l)
     values = np.cumprod(np.concatenate([[1.0, np.sqrt(d)], np.sqrt(growth)]))[: max_degree + 1]
-    values.setflags(write=False)
-    return np.asarray(values)
+    return read_only(values)
 
 
 @lru_cache(maxsize=64)

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.fft
 import scipy.special
 
-from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.arrays import ComplexArray, FloatArray, read_only
 from meanfield.engines.fourier import cell_kernels
 from meanfield.engines.rows import ROW, empty_rows
 from meanfield.engines.threads import MOST_CHUNKS, chunk_bounds, map_chunks
@@ -113,6 +113,4 @@ def _powers(max_degree: int, cells: int, depth: int) -> ComplexArray:
     for n in j:
         monomials = np.polynomial.chebyshev.cheb2poly(np.eye(j.size)[n])
         to_monomials[n, : len(monomials)] = monomials
-    powers = np.asarray(chebyshev @ (to_monomials * 2.0**j))
-    powers.setflags(write=False)
-    return powers
+    return read_only(np.asarray(chebyshev @ (to_monomials * 2.0**j)))

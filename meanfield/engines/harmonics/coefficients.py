@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from meanfield.arrays import ComplexArray, FloatArray
+from meanfield.arrays import ComplexArray, FloatArray, read_only
 
 _IntArray = npt.NDArray[np.intp]
 
@@ -53,26 +53,20 @@ def degrees_orders(max_degree: int) -> tuple[_IntArray, _IntArray]:
     lengths = np.arange(max_degree + 1, 0, -1)
     orders = np.repeat(np.arange(max_degree + 1), lengths)
     degrees = np.concatenate([np.arange(m, max_degree + 1) for m in range(max_degree + 1)])
-    degrees.setflags(write=False)
-    orders.setflags(write=False)
-    return degrees, orders
+    return read_only(degrees), read_only(orders)
 
 
 @lru_cache(maxsize=16)
 def _positions(max_degree: int, new_degree: int) -> _IntArray:
     """Positions of coefficients up to new_degree among those up to max_degree."""
     degrees, orders = degrees_orders(new_degree)
-    positions = orders * (2 * max_degree + 1 - orders) // 2 + degrees
-    positions.setflags(write=False)
-    return positions
+    return read_only(orders * (2 * max_degree + 1 - orders) // 2 + degrees)
 
 
 @lru_cache(maxsize=8)
 def _multiplicities(max_degree: int) -> FloatArray:
     """Count of orders m and -m for each stored coefficient: 1 for m = 0, otherwise 2."""
-    multiplicities = np.where(degrees_orders(max_degree)[1] == 0, 1.0, 2.0)
-    multiplicities.setflags(write=False)
-    return multiplicities
+    return read_only(np.where(degrees_orders(max_degree)[1] == 0, 1.0, 2.0))
 
 
 def resize(coefficients: ComplexArray, max_degree: int) -> ComplexArray:
@@ -151,9 +145,7 @@ def packed(array: FloatArray) -> ComplexArray:
 def _factors(max_degree: int) -> FloatArray:
     """Ratio C_lm / Re g_lm: 1 for m = 0, sqrt(2) (-1)^m otherwise."""
     orders = degrees_orders(max_degree)[1]
-    factors = np.where(orders == 0, 1.0, np.sqrt(2.0) * (1.0 - 2.0 * (orders % 2)))
-    factors.setflags(write=False)
-    return factors
+    return read_only(np.where(orders == 0, 1.0, np.sqrt(2.0) * (1.0 - 2.0 * (orders % 2))))
 
 
 def from_modes(modes: Sequence[Sequence[float]]) -> ComplexArray:

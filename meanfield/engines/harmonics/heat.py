@@ -23,7 +23,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, read_only
 from meanfield.engines.threads import map_chunks
 
 LONGEST = 12.0
@@ -88,8 +88,7 @@ def turns(time: float) -> FloatArray:
         values = np.stack([np.cos(theta), np.sin(np.minimum(theta, rest))]).reshape(2, *q.shape)
         values[1] /= np.sqrt(q)
         table[:] = np.moveaxis(values @ np.linalg.inv(np.vander(u, increasing=True)).T, 0, -1)
-    table.setflags(write=False)
-    return table
+    return read_only(table)
 
 
 def angles(q: FloatArray, time: float) -> tuple[FloatArray, FloatArray]:

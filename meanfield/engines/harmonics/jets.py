@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, read_only
 from meanfield.engines.compiled import njit
 from meanfield.engines.elementary import fma
 from meanfield.engines.lanes import load_16, spread_16, store
@@ -42,9 +42,7 @@ def recurrence(max_degree: int) -> tuple[FloatArray, FloatArray]:
     # P_mm = (-1)^m sqrt((2m + 1)!! / (2m)!!) sin^m.
     sectoral = np.cumprod([-np.sqrt((2 * k + 1) / (2 * k)) for k in range(1, max_degree + 1)])
     a[l == m] = np.append(1.0, 2.0 * sectoral)
-    a.setflags(write=False)
-    b.setflags(write=False)
-    return a, b
+    return read_only(a), read_only(b)
 
 
 @njit

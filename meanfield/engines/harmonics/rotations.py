@@ -8,7 +8,7 @@ from functools import lru_cache
 import ducc0
 import numpy as np
 
-from meanfield.arrays import ComplexArray, FloatArray, IntArray
+from meanfield.arrays import ComplexArray, FloatArray, IntArray, read_only
 from meanfield.engines.harmonics.coefficients import degree_of, degrees_orders
 
 
@@ -73,6 +73,4 @@ def _neighbours(degree: int) -> tuple[FloatArray, IntArray]:
     there = (orders >= 0) & (orders <= degrees) & (degrees >= 0)
     factors = np.where(there, signs * np.sqrt(np.abs(squares)), 0.0)
     positions = np.where(there, orders * (2 * degree + 1 - orders) // 2 + degrees, 0)
-    for array in (factors, positions):
-        array.setflags(write=False)
-    return factors, positions
+    return read_only(factors), read_only(positions)

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from meanfield.arrays import FloatArray, ModalArray
+from meanfield.arrays import FloatArray, ModalArray, read_only
 from meanfield.fields.heads import HeadsInteraction
 from meanfield.fields.interactions import (
     AnyInteraction,
@@ -74,9 +74,7 @@ def _once(run: Run, what: tuple[str, int, int], solve: Callable[[], FloatArray])
     """Read-only result of `solve`, computed at the first call."""
     solved = _SOLVED.setdefault(run, {})
     if what not in solved:
-        values = solve()
-        values.setflags(write=False)
-        solved[what] = values
+        solved[what] = read_only(solve())
     return solved[what]
 
 

@@ -24,7 +24,7 @@ from functools import lru_cache
 import numpy as np
 
 from meanfield.arguments import checked
-from meanfield.arrays import FloatArray
+from meanfield.arrays import FloatArray, read_only
 from meanfield.terms.kernels.kernel import Kernel, harmonic_growth
 
 # exp(-_FORGOTTEN) is the share of a wrong starting ratio that survives: below rounding.
@@ -211,8 +211,7 @@ def log_shares(dimension: int, beta: float, max_degree: int) -> FloatArray:
         rest = logs[-1] + math.log(last * fall / (1.0 - fall)) if fall < 1.0 else math.inf
         if rest < logs[max_degree + 1 :].max() - _BEYOND:
             logs -= logs.max() + math.log(np.exp(logs - logs.max()).sum())
-            logs.setflags(write=False)
-            return logs
+            return read_only(logs)
         last *= 2
 
 
