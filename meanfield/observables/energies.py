@@ -143,9 +143,8 @@ def _reference(kernel: Kernel, dimension: int) -> float:
 @lru_cache(maxsize=64)
 def energy_multipliers(kernel: Kernel, dimension: int, degree: int) -> FloatArray:
     """Multipliers of the potential, divided by twice the reference energy."""
-    function, multipliers_of = _potential(kernel)
-    multipliers = multipliers_of(dimension, degree)
-    reference = multipliers[0] if kernel.beta < 0 else function(np.ones(1))[0]
+    _, multipliers_of = _potential(kernel)
+    multipliers, reference = multipliers_of(dimension, degree), _reference(kernel, dimension)
     return np.asarray(multipliers / reference)
 
 
