@@ -130,7 +130,8 @@ def _shared_pool() -> ThreadPoolExecutor:
         if _pool is None or _pool_size != size:
             if _pool is not None:
                 _pool.shutdown(wait=False)
-            _pool, _pool_size = ThreadPoolExecutor(size, "meanfield"), size
+            # The calling thread is one more. Another one may just have set the number to 1.
+            _pool, _pool_size = ThreadPoolExecutor(max(size - 1, 1), "meanfield"), size
         return _pool
 
 
