@@ -1,10 +1,11 @@
 """Causal attention: the second token, positions near uniform, Poisson layers, centres."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from parameters import refused, together
+from parameters import refused
 from scipy.integrate import quad, solve_ivp
 
 import meanfield as mf
@@ -105,31 +106,25 @@ def test_centres_are_as_many_as_expected():
     assert strong.tolist() == [i for i in range(300) if np.all(angles[i, :i] > 0.9)]
 
 
-@together(("call", "message"), [
-    (lambda: causal_response(1.0, 0.0, np.ones(1)), "must be positive"),
-    (lambda: causal_poisson(LINEAR, lambda s: np.abs(s - 0.3), np.ones(1), np.ones(1)),
-     "do not resolve the moments"),
-    (lambda: causal_poisson(LINEAR, lambda s: 2 + s, np.ones(1), np.ones(1)), "none larger than 1"),
-    (lambda: causal_poisson(LINEAR, profile, -np.ones(1), np.ones(1)), "not negative and in order"),
-    (lambda: causal_poisson(LINEAR, profile, np.ones(1), 2 * np.ones(1)), "numbers from 0 to 1"),
-    (lambda: causal_poisson(mf.Problem(mf.Circle(), mf.exponential(1.0), mf.USA), profile,
-                            np.ones(1), np.ones(1)),
-     "heads whose scores are 0"),
-    (lambda: causal_poisson(mf.Problem(mf.Sphere(), mf.linear(), mf.USA), profile, np.ones(1),
-                            np.ones(1)),
-     r"on mf.Circle\(\), not on Sphere"),
-    (lambda: causal_poisson(mf.Problem(mf.Circle(), mf.linear(), mf.SA,
-                                       drift=mf.LinearDrift([[0, 1], [-1, 0]])),
-                            profile, np.ones(1), np.ones(1)),
-     "give no feed_forward, drift or layers"),
-    (lambda: causal_poisson(mf.Problem(mf.Circle(),
-                                       mf.Attention([mf.Head(score=0.0, value=[1, 2])], beta=1.0,
-                                                    diffusivity=0.1)),
-                            profile, np.ones(1), np.ones(1)),
-     "diffusivity > 0"),
-    (lambda: strong_centres(np.ones((3, 2)), 0.1), r"got an array of shape \(3, 2\)"),
-    (lambda: greedy_centres(np.ones(3), -0.1), "separation must be at least 0"),
-])  # fmt: skip
-def test_what_has_no_order_is_refused(call, message):
+def test_what_has_no_order_is_refused():
     """Numbers out of range, profiles that are not smooth, problems with scores."""
-    refused(message, call)
+    one, circle = np.ones(1), mf.Circle()
+    refused("must be positive", causal_response, 1.0, 0.0, one)
+    for message, of, times, positions in (
+        ("do not resolve the moments", lambda s: np.abs(s - 0.3), one, one),
+        ("none larger than 1", lambda s: 2 + s, one, one),
+        ("not negative and in order", profile, -one, one),
+        ("numbers from 0 to 1", profile, one, 2 * one),
+    ):
+        refused(message, causal_poisson, LINEAR, of, times, positions)
+    noisy = mf.Attention([mf.Head(score=0.0, value=[1, 2])], beta=1.0, diffusivity=0.1)
+    turned = mf.LinearDrift([[0, 1], [-1, 0]])
+    for message, problem in (
+        ("heads whose scores are 0", mf.Problem(circle, mf.exponential(1.0), mf.USA)),
+        (r"on mf.Circle\(\), not on Sphere", mf.Problem(mf.Sphere(), mf.linear(), mf.USA)),
+        ("give no feed_forward, drift or layers", replace(LINEAR, drift=turned)),
+        ("diffusivity > 0", mf.Problem(circle, noisy)),
+    ):
+        refused(message, causal_poisson, problem, profile, one, one)
+    refused(r"got an array of shape \(3, 2\)", strong_centres, np.ones((3, 2)), 0.1)
+    refused("separation must be at least 0", greedy_centres, np.ones(3), -0.1)

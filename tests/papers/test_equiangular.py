@@ -5,7 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from parameters import each, refused, together
+from parameters import each, refused
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -54,7 +54,11 @@ def test_cosines_are_those_of_the_tables():
         np.testing.assert_allclose(cosines, printed, rtol=0, atol=1e-11)
 
 
-@each("n, beta, start", [(8, 2.0, 0.0), (32, 5.0, -0.03), (8, -3.0, 0.3)], flow=[mf.SA, mf.USA])
+@pytest.mark.parametrize("n, beta, start, flow", [
+    (8, 2.0, 0.0, mf.SA), (32, 5.0, -0.03, mf.USA), (8, -3.0, 0.3, mf.USA),
+    (5, -4.0, -0.24, mf.Flow(True, 1.5)), (5, 0.0, -0.24, mf.Flow(False, 1.5)),
+    (5, 6.0, -0.24, mf.Flow(False, 1.5)),
+])  # fmt: skip
 def test_all_tokens_stay_on_the_curve(n, beta, start, flow):
     """Direct sums over n tokens of R^n: every pair keeps the same cosine, that of the curve."""
     times = np.array([0.3, 2.0]) * (1.0 if flow.normalized else math.exp(abs(beta) - 1.0))
@@ -63,7 +67,7 @@ def test_all_tokens_stay_on_the_curve(n, beta, start, flow):
         x = flat.reshape(n, n)
         weights = np.exp(beta * x @ x.T - abs(beta))
         weights /= weights.sum(axis=1, keepdims=True) if flow.normalized else n
-        mean = weights @ x
+        mean = flow.strength * weights @ x
         return np.ravel(mean - (mean * x).sum(axis=1, keepdims=True) * x)
 
     first = np.linalg.cholesky((1.0 - start) * np.eye(n) + start)
@@ -74,23 +78,6 @@ def test_all_tokens_stay_on_the_curve(n, beta, start, flow):
         gram = state.reshape(n, n) @ state.reshape(n, n).T
         assert start + 1e-4 < cosine < 0.9999
         np.testing.assert_allclose(gram[~np.eye(n, dtype=bool)], cosine, rtol=0, atol=1e-11)
-
-
-@each("beta", [-4.0, 0.0, 6.0], flow=[mf.SA, mf.USA])
-def test_cosines_solve_their_equation(beta, flow):
-    """The equation itself, stepped, for tokens that begin neither orthogonal nor attract by 1."""
-    n, start, fast = 5, -0.24, mf.Flow(flow.normalized, strength=1.5)
-    times = np.array([0.2, 1.0, 3.0]) * (1.0 if flow.normalized else math.exp(abs(beta)))
-
-    def speed(_: float, g: np.ndarray) -> np.ndarray:
-        a, own = np.exp(beta * g - abs(beta)), math.exp(beta - abs(beta))
-        z = own + (n - 1) * a if flow.normalized else n
-        return 1.5 * 2 * (1 - g) * ((n - 1) * g + 1) * a / z
-
-    options = {"method": "DOP853", "rtol": 1e-12, "atol": 1e-14}
-    run = solve_ivp(speed, (0.0, times[-1]), [start], t_eval=times, **options)
-    cosines = mf.equiangular_cosine(problem(n, beta, fast), n, times, start)
-    np.testing.assert_allclose(cosines, run.y[0], rtol=0, atol=1e-11)
 
 
 def exact_time(n: int, beta: float, start: float, until: float, flow: mf.Flow) -> float:
@@ -179,23 +166,20 @@ def test_the_ends_of_time_are_the_ends_of_the_curve():
             assert times[0] == 0.0 and times[3] == math.inf and np.all(times[1:] > 0)
 
 
-@together("call, message", [
-    (lambda: mf.equiangular_cosine(problem(4, 1.0), 5, 1.0), "d >= 5, got d = 4"),
-    (lambda: mf.equiangular_cosine(problem(4, 1.0), 1, 1.0), "tokens must be at least 2"),
-    (lambda: mf.equiangular_cosine(problem(4, 1.0), 4, -1.0), "times must not be negative"),
-    (lambda: mf.equiangular_cosine(problem(4, 1.0), 4, 1.0, -0.5), "= -0.333333 and 1, got"),
-    (lambda: mf.equiangular_time(problem(4, 1.0), 4, 0.1, 0.2), "between start = 0.2 and 1"),
-    (lambda: mf.equiangular_time(problem(4, 1.0, mf.Flow("none", strength=-1.0)), 4, 0.5),
-     "a positive strength, got -1"),
-    (lambda: mf.equiangular_time(problem(4, 1.0, mf.Flow("none", diffusivity=0.1)), 4, 0.5),
-     "diffusivity > 0"),
-    (lambda: mf.equiangular_time(mf.Problem(mf.Sphere(), mf.zonal(lambda s: s), mf.USA), 2, 0.5),
-     "need mf.exponential"),
-    (lambda: mf.equiangular_cosine(problem(4, lambda t: 1.0 + t), 4, 1.0), "function of time"),
-    (lambda: mf.equiangular_beta(4, 0.0), "times must be positive and finite"),
-    (lambda: mf.equiangular_beta(4, 1.0, 1.0), "delta must lie between 0 and 1"),
-    (lambda: mf.equiangular_beta(1, 1.0), "tokens must be at least 2"),
-])  # fmt: skip
-def test_what_no_curve_describes_is_refused(call, message):
+def test_what_no_curve_describes_is_refused():
     """Too little room, other kernels, repulsion, noise, and values out of range."""
-    refused(message, call)
+    of, cosine, time = problem(4, 1.0), mf.equiangular_cosine, mf.equiangular_time
+    refused("d >= 5, got d = 4", cosine, of, 5, 1.0)
+    refused("tokens must be at least 2", cosine, of, 1, 1.0)
+    refused("times must not be negative", cosine, of, 4, -1.0)
+    refused("= -0.333333 and 1, got", cosine, of, 4, 1.0, -0.5)
+    refused("function of time", cosine, problem(4, lambda t: 1.0 + t), 4, 1.0)
+    refused("between start = 0.2 and 1", time, of, 4, 0.1, 0.2)
+    repelled, noisy = mf.Flow("none", strength=-1.0), mf.Flow("none", diffusivity=0.1)
+    refused("a positive strength, got -1", time, problem(4, 1.0, repelled), 4, 0.5)
+    refused("diffusivity > 0", time, problem(4, 1.0, noisy), 4, 0.5)
+    own = mf.Problem(mf.Sphere(), mf.zonal(lambda s: s), mf.USA)
+    refused("need mf.exponential", time, own, 2, 0.5)
+    refused("times must be positive and finite", mf.equiangular_beta, 4, 0.0)
+    refused("delta must lie between 0 and 1", mf.equiangular_beta, 4, 1.0, 1.0)
+    refused("tokens must be at least 2", mf.equiangular_beta, 1, 1.0)

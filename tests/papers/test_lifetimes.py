@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from parameters import refused, together
+from parameters import refused
 from scipy.integrate import solve_ivp
 from scipy.special import exp1, expi
 from scipy.stats import kstest
@@ -191,26 +191,21 @@ def test_nearest_two_on_the_sphere_nearly_have_their_law():
     assert kstest(two, lambda g: 1 - closest_pair_survival(space, 2, g)).pvalue > 0.01
 
 
-@together(
-    ("call", "message"),
-    [
-        (lambda: polygon_lifetime(problem(5.0), 5), "must be even to meet in pairs, got 5"),
-        (lambda: polygon_lifetime(problem(5.0), 4, 2.0), "gap must lie between 0 and 2 pi / 4"),
-        (lambda: polygon_lifetime(problem(0.0), 4), "4 clusters do not pair up at beta = 0"),
-        (lambda: polygon_lifetime(problem(400.0), 2), "2 clusters live longer than 1e308"),
-        (lambda: polygon_lifetime(problem(5.0), 4).time(0.0), "error must be positive"),
-        (lambda: meeting_share(problem(5.0), 1.0, (0.5, 0.5), 2.0), "0 <= until < angle <= pi"),
-        (lambda: log_pair_time(problem(-5.0), 1.0), "beta > 0, strength > 0"),
-        (lambda: log_pair_time(problem(5.0), 4.0), "angle must lie between 0 and pi, got 4"),
-        (lambda: log_pair_time(problem(0.1), 3.0), "too near 0 or pi for a series"),
-        (lambda: log_pair_time(problem(1e-8), 1.2), "series in 1 / beta at beta = 1e-08"),
-        # One term is 18 % wrong, four are 4 %.
-        (lambda: log_pair_time(problem(30.0), 2.6, orders=1), "at beta = 30 with orders = 1: two"),
-        (lambda: log_pair_time(problem(9.0, mf.SA), 2.0, (1e-4, 0.9)), "no small share of a time"),
-        (lambda: log_pair_time(problem(50.0, mf.SA), 2.0, (0.0, 1.0)), "a time of e.-inf"),
-        (lambda: closest_pair_survival(mf.Circle(), 1, np.ones(1)), "tokens must be at least 2"),
-    ],
-)
-def test_what_has_no_lifetime_is_refused(call, message):
+def test_what_has_no_lifetime_is_refused():
     """Odd polygons, gaps and angles out of range, modes that do not grow."""
-    refused(message, call)
+    of = problem(5.0)
+    refused("must be even to meet in pairs, got 5", polygon_lifetime, of, 5)
+    refused("gap must lie between 0 and 2 pi / 4", polygon_lifetime, of, 4, 2.0)
+    refused("4 clusters do not pair up at beta = 0", polygon_lifetime, problem(0.0), 4)
+    refused("2 clusters live longer than 1e308", polygon_lifetime, problem(400.0), 2)
+    refused("error must be positive", polygon_lifetime(of, 4).time, 0.0)
+    refused("0 <= until < angle <= pi", meeting_share, of, 1.0, (0.5, 0.5), 2.0)
+    refused("beta > 0, strength > 0", log_pair_time, problem(-5.0), 1.0)
+    refused("angle must lie between 0 and pi, got 4", log_pair_time, of, 4.0)
+    refused("too near 0 or pi for a series", log_pair_time, problem(0.1), 3.0)
+    refused("series in 1 / beta at beta = 1e-08", log_pair_time, problem(1e-8), 1.2)
+    # One term is 18 % wrong, four are 4 %.
+    refused("beta = 30 with orders = 1: two", log_pair_time, problem(30.0), 2.6, orders=1)
+    refused("no small share of a time", log_pair_time, problem(9.0, mf.SA), 2.0, (1e-4, 0.9))
+    refused("a time of e.-inf", log_pair_time, problem(50.0, mf.SA), 2.0, (0.0, 1.0))
+    refused("tokens must be at least 2", closest_pair_survival, mf.Circle(), 1, np.ones(1))

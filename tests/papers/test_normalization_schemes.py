@@ -26,14 +26,17 @@ def laid(problem: mf.Problem, placement: Any, step: float = 0.0, **options: Any)
 
 
 POST = [0.230696012555, 0.659873709506]
+SPEED = 0.1389945237720
 FLOWS = [
-    ("post", [*POST, 0.998645534025, 0.999999938414], 1.0),
-    ("pre", [0.168809527577, 0.375592696272, 0.803124142869, 0.952464739920], 4.2267944818),
-    ("peri", [0.308871998857, 0.576543115652, 0.878872731884, 0.965242544529], 5.4590561567),
-    ("ngpt", [0.190113511112, 0.487100263690, 0.959925042737, 0.999722339389], 1.0),
-    ("depth_scaled", [0.175287385506, 0.416715588443, 0.917730756054, 0.997184160935], 1.0),
-    ("mix", [*POST, 0.97273994, 0.99491694], 3.74201648),
-]
+    ("post", SPEED, [*POST, 0.998645534025, 0.999999938414], 1.0),
+    ("pre", SPEED, [0.168809527577, 0.375592696272, 0.803124142869, 0.952464739920], 4.2267944818),
+    ("peri", 0.2548274222271, [0.308871998857, 0.576543115652, 0.878872731884, 0.965242544529],
+     5.4590561567),
+    ("ngpt", 0.1274137111136, [0.190113511112, 0.487100263690, 0.959925042737, 0.999722339389],
+     1.0),
+    ("depth_scaled", SPEED, [0.175287385506, 0.416715588443, 0.917730756054, 0.997184160935], 1.0),
+    ("mix", SPEED, [*POST, 0.97273994, 0.99491694], 3.74201648),
+]  # fmt: skip
 STEPS = {
     "post": [0.272631643220, 0.403301068225, 0.596565737239, 0.653352831568],
     "pre": [0.227191107961, 0.285041739442, 0.353907998386, 0.373330281327],
@@ -43,10 +46,12 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize(("placement", "cosines", "radius"), FLOWS)
-def test_flows_are_those_of_eight_tokens(placement, cosines, radius):
-    """Cosines at four times and the radius at t = 5 would differ from printed ones."""
+@pytest.mark.parametrize(("placement", "speed", "cosines", "radius"), FLOWS)
+def test_flows_are_those_of_eight_tokens(placement, speed, cosines, radius):
+    """First speed, cosines at four times, radius at t = 5 would differ from printed ones."""
     problem = laid(SA, placement, tau=2.0, alpha=0.5)
+    (early,) = equiangular_layers(problem, 8, np.array([1e-9])).cosine
+    assert early / 1e-9 == pytest.approx(speed, rel=1e-8)
     result = equiangular_layers(problem, 8, np.array([1.0, 2.0, 5.0, 10.0]))
     digits = 5e-9 if placement == "mix" else 1e-12
     np.testing.assert_allclose(result.cosine, cosines, rtol=0, atol=digits)
@@ -91,17 +96,6 @@ def test_pre_and_peri_share_a_curve():
         radius = 1.7 * np.exp(softmax_time) / np.sqrt(1.0 + 7.0 * run.cosine[:2])
         np.testing.assert_allclose(run.radius[:2], radius, rtol=1e-12)
         assert run.gap[2] * (run.radius[2] / 1.7) ** 2 == pytest.approx(3.734953426363, abs=1e-6)
-
-
-@pytest.mark.parametrize(("placement", "speed"), [
-    ("post", 0.1389945237720), ("pre", 0.1389945237720), ("peri", 0.2548274222271),
-    ("ngpt", 0.1274137111136), ("depth_scaled", 0.1389945237720),
-])  # fmt: skip
-def test_initial_speeds(placement, speed):
-    """Speeds as printed."""
-    problem = laid(SA, placement, alpha=0.5)
-    (gained,) = equiangular_layers(problem, 8, np.array([1e-9])).cosine
-    assert gained / 1e-9 == pytest.approx(speed, rel=1e-8)
 
 
 @pytest.mark.parametrize("placement", STEPS)
@@ -200,33 +194,24 @@ def test_clocks_reach_any_time():
     assert equiangular_time(problem, 8, run.cosine[0]) == pytest.approx(math.log1p(1e5), rel=1e-13)
 
 
-@together(("call", "message"), [
-    (lambda: equiangular_layers(SA, 9, np.ones(1)), "need mf.Sphere"),
-    (lambda: equiangular_layers(SA, 8, -np.ones(1)), "times must be a list of numbers"),
-    (lambda: equiangular_layers(SA, 8), "times must be a list of numbers from 0"),
-    (lambda: equiangular_layers(laid(SA, "pre", 0.1), 8), "number of layers is missing"),
-    (lambda: equiangular_layers(laid(SA, "pre", 0.1, count=3), 8, np.ones(1)),
-     "have times of their own"),
-    (lambda: mf.equiangular_cosine(laid(SA, "pre"), 8, 1.0), "mf.equiangular_layers knows"),
-    (lambda: equiangular_layers(mf.Problem(mf.Sphere(8), mf.exponential(400.0), mf.SA), 8,
-                                np.ones(1)),
-     "beta must be at most 340 in modulus, got 400"),
-    (lambda: linear_phase_clock(laid(mf.Problem(mf.Circle(), mf.exponential(5.0),
-                                                mf.Flow(True, -1.0)),
-                                     "peri"),
-                                np.array([2.0])),
-     "at the centre after a time 1: "),
-    (lambda: linear_phase_clock(laid(mf.Problem(mf.Circle(), mf.linear(), mf.SA), "ngpt"),
-                                np.ones(1)),
-     "divides by the attention of uniform"),
-    (lambda: linear_phase_clock(mf.Problem(mf.Circle(), mf.linear(), mf.Flow(True, 1.0, 0.1)),
-                                np.ones(1)),
-     "without diffusion"),
-    (lambda: linear_phase_clock(SA, -np.ones(1)), "times must not be negative"),
-    (lambda: terminal_contraction(laid(mf.Problem(mf.Sphere(8), mf.linear(), mf.Flow(True, -1.0)),
-                                       "post", 1.0)),
-     "a layer moves tokens of length 1 to 0"),
-])  # fmt: skip
-def test_what_no_layer_does_is_refused(call, message):
+def test_what_no_layer_does_is_refused():
     """Numbers out of range, and tokens that attention draws to the centre."""
-    refused(message, call)
+    one, layers, clock = np.ones(1), equiangular_layers, linear_phase_clock
+    refused("need mf.Sphere", layers, SA, 9, one)
+    refused("times must be a list of numbers", layers, SA, 8, -one)
+    refused("times must be a list of numbers from 0", layers, SA, 8)
+    refused("number of layers is missing", layers, laid(SA, "pre", 0.1), 8)
+    refused("have times of their own", layers, laid(SA, "pre", 0.1, count=3), 8, one)
+    refused("mf.equiangular_layers knows", mf.equiangular_cosine, laid(SA, "pre"), 8, 1.0)
+    sharp = mf.Problem(mf.Sphere(8), mf.exponential(400.0), mf.SA)
+    refused("beta must be at most 340 in modulus, got 400", layers, sharp, 8, one)
+    repelled = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow(True, -1.0))
+    refused("at the centre after a time 1: ", clock, laid(repelled, "peri"), np.array([2.0]))
+    linear = mf.Problem(mf.Circle(), mf.linear(), mf.SA)
+    refused("divides by the attention of uniform", clock, laid(linear, "ngpt"), one)
+    noisy = mf.Problem(mf.Circle(), mf.linear(), mf.Flow(True, 1.0, 0.1))
+    refused("without diffusion", clock, noisy, one)
+    refused("times must not be negative", clock, SA, -one)
+    opposite = mf.Problem(mf.Sphere(8), mf.linear(), mf.Flow(True, -1.0))
+    message = "a layer moves tokens of length 1 to 0"
+    refused(message, terminal_contraction, laid(opposite, "post", 1.0))

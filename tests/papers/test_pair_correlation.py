@@ -120,7 +120,7 @@ def test_kirkwood_says_where_it_ends():
 
 
 def test_missing_theory_is_refused():
-    """One line each."""
+    """Numbers of no theory would be compared with runs."""
     softmax = mf.Problem(mf.Circle(), mf.exponential(BETA), mf.SA)
     noisy = mf.Problem(mf.Circle(), mf.exponential(BETA), mf.Flow("none", diffusivity=0.1))
     high = mf.Problem(mf.Sphere(8), mf.exponential(BETA), mf.USA)

@@ -236,28 +236,23 @@ def test_lifetime_agrees_with_a_double_integral(d, beta, mass):
     assert cluster_lifetime(d, beta, mass) == pytest.approx(expected, rel=1e-8)
 
 
-@together(("d", "mass", "beta", "expected", "digits"), [
-    (3, 1 / 3, 1.0, 12.865564, 1e-7), (3, 1 / 3, 2.0, 103.773076, 1e-8),
-    (3, 1 / 3, 3.0, 859.33193, 1e-8), (3, 1 / 3, 4.0, 6562.009, 1e-7),
-    (3, 1 / 3, 5.0, 4.884e4, 1e-4), (3, 0.45, 2.0, 398.32313, 2e-8),
-    (2, 1 / 3, 2.0, 126.853676, 1e-8), (4, 1 / 3, 2.0, 95.461334, 1e-8),
+@together(("rule", "d", "mass", "beta", "expected", "digits"), [
+    ("ito", 3, 1 / 3, 1.0, 12.865564, 1e-7), ("ito", 3, 1 / 3, 2.0, 103.773076, 1e-8),
+    ("ito", 3, 1 / 3, 3.0, 859.33193, 1e-8), ("ito", 3, 1 / 3, 4.0, 6562.009, 1e-7),
+    ("ito", 3, 1 / 3, 5.0, 4.884e4, 1e-4), ("ito", 3, 0.45, 2.0, 398.32313, 2e-8),
+    ("ito", 2, 1 / 3, 2.0, 126.853676, 1e-8), ("ito", 4, 1 / 3, 2.0, 95.461334, 1e-8),
     # Composite Gauss quadrature, coefficients from vectors of 250 digits.
-    (3, 1 / 3, -20.0, 5.228945929577e17, 1e-11), (4, 0.8, -40.0, 5.155633493622e34, 1e-11),
-    (3, 1 / 3, 90.0, 3.308579827008e78, 1e-11), (3, 1 / 3, 100.0, 1.605207778299e87, 1e-11),
+    ("ito", 3, 1 / 3, -20.0, 5.228945929577e17, 1e-11),
+    ("ito", 4, 0.8, -40.0, 5.155633493622e34, 1e-11),
+    ("ito", 3, 1 / 3, 90.0, 3.308579827008e78, 1e-11),
+    ("ito", 3, 1 / 3, 100.0, 1.605207778299e87, 1e-11),
+    ("stratonovich", 3, 1 / 3, -20.0, 2394.1719207402, 1e-12),
+    ("stratonovich", 5, 0.9, -30.0, 8314.88090837665, 1e-12),
 ])  # fmt: skip
-def test_lifetimes_are_printed(d, mass, beta, expected, digits):
+def test_lifetimes_are_printed(rule, d, mass, beta, expected, digits):
     """By composite Gauss quadrature and by Radau."""
-    assert cluster_lifetime(d, beta, mass) == pytest.approx(expected, rel=digits)
-
-
-def test_lifetimes_of_negative_beta_are_printed():
-    """By composite Gauss quadrature, with coefficients from vectors of 250 digits."""
-    for d, beta, mass, expected in (
-        (3, -20.0, 1 / 3, 2394.1719207402),
-        (5, -30.0, 0.9, 8314.88090837665),
-    ):
-        time = cluster_lifetime(d, beta, mass, interpretation="stratonovich")
-        assert time == pytest.approx(expected, rel=1e-12)
+    time = cluster_lifetime(d, beta, mass, interpretation=rule)
+    assert time == pytest.approx(expected, rel=digits)
 
 
 @pytest.mark.slow
@@ -412,29 +407,28 @@ def test_layers_in_many_dimensions_approach_the_simplex():
         assert d * (limit - overlaps.mean()) == pytest.approx(0.55, abs=d * error[d] + 0.2)
 
 
-@together(("call", "message"), [
-    (lambda: antipodal_probability(1, 1.0), "d must be at least 2"),
-    (lambda: antipodal_probability(3, 1.0, 1.0), r"overlap must lie strictly within \+-1"),
-    (lambda: antipodal_probability(3, 1.0, 0.9, until=0.8), r"within \+-0.8, got 0.9"),
-    (lambda: antipodal_probability(3, 1.0, until=1.5), r"until must lie in \(0, 1\]"),
-    (lambda: antipodal_probability(3, 1.0, interpretation="itoh"), "'ito'"),
-    (lambda: overlap_coefficients(3, 1.0, np.array([1.1])), "overlap must lie between"),
-    (lambda: overlap_coefficients(3, 1.0, np.zeros(1), 1.0), "mass must lie strictly"),
-    (lambda: cluster_lifetime(3, 101.0, 0.3), "beta must be at most 100"),
-    (lambda: mean_overlap(3, 1.0, -1.0), "time must"),
-    (lambda: mean_squared_order(0.0, 1.0), "order must lie strictly"),
-    (lambda: token_moments(3, 1.0, -1), "count must be at least 0"),
-    (lambda: layered_mean(3, 0), "layers must be at least 1"),
-    (lambda: layered_mean(3, 1, 0.0), "time must be positive"),
-    (lambda: simplex_overlap(1, 1.0, np.ones(1)), "tokens must be at least 2"),
-    (lambda: simplex_overlap(8, 1.0, np.ones(1), -0.5), "overlap must lie between -0.143 and 1"),
-    (lambda: simplex_overlap(8, 1.0, np.ones(1), 2.0), "overlap must lie between -0.143 and 1"),
-    (lambda: saved_states(lambda t, y: y**2, np.ones(1), np.array([0.5, 2.0])),
-     "no states after the time 1: Required step size"),
-])  # fmt: skip
-def test_values_out_of_range_are_refused(call, message):
+def test_values_out_of_range_are_refused():
     """A probability or a time would be NaN, or belong to other arguments."""
-    refused(message, call)
+    probability, one = antipodal_probability, np.ones(1)
+    refused("d must be at least 2", probability, 1, 1.0)
+    refused(r"overlap must lie strictly within \+-1", probability, 3, 1.0, 1.0)
+    refused(r"within \+-0.8, got 0.9", probability, 3, 1.0, 0.9, until=0.8)
+    refused(r"until must lie in \(0, 1\]", probability, 3, 1.0, until=1.5)
+    refused("'ito'", probability, 3, 1.0, interpretation="itoh")
+    refused("overlap must lie between", overlap_coefficients, 3, 1.0, 1.1 * one)
+    refused("mass must lie strictly", overlap_coefficients, 3, 1.0, 0.0 * one, 1.0)
+    refused("beta must be at most 100", cluster_lifetime, 3, 101.0, 0.3)
+    refused("time must", mean_overlap, 3, 1.0, -1.0)
+    refused("order must lie strictly", mean_squared_order, 0.0, 1.0)
+    refused("count must be at least 0", token_moments, 3, 1.0, -1)
+    refused("layers must be at least 1", layered_mean, 3, 0)
+    refused("time must be positive", layered_mean, 3, 1, 0.0)
+    refused("tokens must be at least 2", simplex_overlap, 1, 1.0, one)
+    for overlap in (-0.5, 2.0):
+        message = "overlap must lie between -0.143 and 1"
+        refused(message, simplex_overlap, 8, 1.0, one, overlap)
+    message = "no states after the time 1: Required step size"
+    refused(message, saved_states, lambda t, y: y**2, one, np.array([0.5, 2.0]))
 
 
 def test_stages_of_drawn_values_are_random_layers():
@@ -449,8 +443,3 @@ def test_stages_of_drawn_values_are_random_layers():
     problem = mf.Problem(mf.Sphere(), heads[0], initial=law, layers=depth, stages=stages)
     run = mf.simulate(problem, until=4, save=2)
     np.testing.assert_allclose(run.measures[-1].points, expected, rtol=0, atol=1e-13)
-
-
-def test_laws_are_a_topic_of_the_package():
-    """`mf.papers.random_layers` would not be there."""
-    assert mf.papers.random_layers.antipodal_probability(2, 1.0) == pytest.approx(0.5, abs=1e-12)
