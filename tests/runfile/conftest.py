@@ -3,9 +3,12 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from meanfield.runfile import ConfigError, load_config
+from meanfield.runfile.written import stored_problem
+from meanfield.runs import Run
 
 TEXT = """\
 title = "All keys"
@@ -38,12 +41,23 @@ seed = 5
 
 
 @pytest.fixture
-def path(tmp_path, monkeypatch):
-    """A run file with every section, in the folder of the test."""
+def path(request, tmp_path, monkeypatch):
+    """The run file TEXT of the module, or one with every section, in the folder of the test."""
     monkeypatch.chdir(tmp_path)
     file = Path("run.toml")
-    file.write_text(TEXT)
+    file.write_text(getattr(request.module, "TEXT", TEXT))
     return file
+
+
+@pytest.fixture
+def stored():
+    """Function: problem of a result, from the text of its run file."""
+
+    def problem(text, **attributes):
+        attributes["config"] = text
+        return stored_problem(Run(np.zeros(0), np.zeros((0, 1)), {}, {}, (), (), attributes))
+
+    return problem
 
 
 @pytest.fixture

@@ -5,17 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tomli_w
 from parameters import refused, together
 
 import meanfield as mf
 from meanfield.carriers import Options
 from meanfield.runfile import ConfigError, load_config
-from meanfield.runfile.config import check_continues
 from meanfield.runfile.matrices import attention_of
-from meanfield.runfile.written import stored_problem, written
-from meanfield.runs import Run
+from meanfield.runfile.written import written
 
-HEADER = """\
+TEXT = """\
 problem = { normalization = "none", manifold = "circle", beta = 2.0 }
 initial = { modes = [[1, 0.1, 0.0]] }
 time = { end = 0.5, save = 2 }
@@ -25,19 +24,18 @@ LAW = mf.perturbed_uniform([[1, 0.1, 0.0]])
 
 
 @pytest.fixture
-def path(tmp_path, monkeypatch):
+def path(path):
     """Name of a run file beside arrays, in the folder of the test."""
-    monkeypatch.chdir(tmp_path)
     np.save("score.npy", SCORE)
     np.savez("w.npz", value=np.array(VALUE, np.float32), number=-1.0, cube=np.zeros((2, 2, 2)))
     np.savez("odd.npz", words=["a"], nan=[np.nan, 1.0], large=np.zeros((2**16, 3)))
     np.save("pickled.npy", np.array([{}, 1], object), allow_pickle=True)
     Path("text.npz").write_text("no archive")
-    return Path("run.toml")
+    return path
 
 
 def load(path, text, *overrides):
-    path.write_text(HEADER + text)
+    path.write_text(TEXT + text)
     return load_config(path, overrides)
 
 
@@ -77,19 +75,17 @@ def test_one_head_of_numbers_is_a_kernel_and_a_flow(path):
     assert (problem.kernel, problem.flow) == (mf.exponential(4.0), mf.Flow("none", strength=-1.5))
 
 
-def test_matrices_of_files_are_preserved_in_the_run_file(path):
+def test_matrices_of_files_are_preserved_in_the_run_file(path, stored):
     """A result would not know its problem once the files of its matrices are gone."""
     config = load(path, '[[heads]]\nscore = "score.npy"\nvalue = "w.npz:value"\n')
     for file in ("score.npy", "w.npz"):
         Path(file).unlink()
-    run = Run(np.zeros(0), np.zeros((0, 1)), {}, {}, (), (), {"config": config.text})
-    assert stored_problem(run) == config.problem
+    assert stored(config.text) == config.problem
     # A file of somebody else names files of ours: none is read.
     Path("again.npy").write_bytes(b"")
     foreign = config.text.replace("[problem]", '[[heads]]\nvalue="again.npy"\n[problem]', 1)
-    attributes = {"config": foreign, "heads": 2, "manifold": "circle", "kernel": "exponential"}
-    run = Run(np.zeros(0), np.zeros((0, 1)), {}, {}, (), (), attributes)
-    refused("has 2 heads, of which its file does not hold the matric", stored_problem, run)
+    attributes = {"heads": 2, "manifold": "circle", "kernel": "exponential"}
+    refused("has 2 heads, of which its file does not hold", stored, foreign, **attributes)
 
 
 @pytest.mark.parametrize(
@@ -103,8 +99,6 @@ def test_matrices_of_files_are_preserved_in_the_run_file(path):
 )
 def test_problem_of_python_is_read_again_from_what_is_written(path, attention, keys):
     """Files of runs made in Python would tell of another problem, or of none."""
-    import tomli_w
-
     problem = mf.Problem(mf.Circle(), attention, initial=LAW)
     tables = written(problem, Options(), {"end": 1.0})
     path.write_text(tomli_w.dumps(tables))
@@ -112,35 +106,9 @@ def test_problem_of_python_is_read_again_from_what_is_written(path, attention, k
     assert {"beta"} & set(tables["problem"]) == keys
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "different"),
-    [
-        (["problem.normalized=true"], ["problem.normalization=softmax"], None),
-        ([], ["problem.normalization=none"], None),
-        ([], ["heads=[{query=1, beta=2}]"], None),
-        (["heads=[{query=1.0}]"], ["heads=[{}]"], None),
-        (['heads=[{score="score.npy"}]'], [f"heads=[{{score={SCORE}, value=1}}]"], None),
-        ([], ["problem.normalization=sinkhorn"], r"\[problem\] normalization"),
-        (["heads=[{value=1}, {}]"], ["heads=[{}, {value=[1, 2]}]"], r"\[\[heads\]\] 2 value"),
-        (["heads=[{}, {}]"], ["heads=[{}]"], r"the number of \[\[heads\]\]"),
-    ],
-)
-def test_result_of_other_heads_is_not_continued(path, before, after, different):
-    """A run would go on with other weights, or be refused for a default that is written out."""
-    for one, other in ((before, after), (after, before)):
-        stored, config = load(path, "", *one).text, load(path, "", *other)
-        attributes = {"config": stored}
-        arguments = ("run.toml", config.tables, config.idle, attributes, Path("x.h5"), {})
-        if different is None:
-            check_continues(*arguments)
-            continue
-        with pytest.raises(ConfigError, match=rf"{different} differs from that of x\.h5"):
-            check_continues(*arguments)
-
-
 def test_normalization_wins_over_what_the_file_says(path):
     """To try Sinkhorn on a run file one would have to edit it."""
-    text = HEADER.replace('normalization = "none"', "normalized = true")
+    text = TEXT.replace('normalization = "none"', "normalized = true")
     path.write_text(text)
     problem = load_config(path, ["problem.normalization=sinkhorn"]).problem
     assert problem == expected(mf.Head(), normalization="sinkhorn")
@@ -189,12 +157,10 @@ MISTAKES = [
 
 
 @together(("text", "message"), MISTAKES)
-def test_mistake_in_a_head_has_its_line(path, text, message):
+def test_mistake_in_a_head_has_its_line(path, text, message, has_its_line):
     """Other matrices would be computed with, or the user would not learn which are wrong."""
-    with pytest.raises(ConfigError, match=re.escape(message)) as caught:
-        load(path, text)
-    words = str(caught.value)
-    assert words.startswith("run.toml: [") and "\n" not in words
+    path.write_text(TEXT + text)
+    has_its_line(path, (), message)
 
 
 @pytest.mark.parametrize(("override", "message"), [
@@ -217,33 +183,33 @@ def test_mistake_beside_heads_has_its_line(path, override, message):
 
 
 @pytest.mark.parametrize("kernel", ["kernel = 'linear'", "kernel = 'zonal', multipliers = [1]"])
-def test_sinkhorn_needs_the_exponential_kernel(path, kernel):
+def test_sinkhorn_needs_the_exponential_kernel(path, kernel, has_its_line):
     """Something else than what was asked for would be normalised."""
-    path.write_text(HEADER.replace('"none"', f"'sinkhorn', {kernel}"))
-    with pytest.raises(ConfigError, match=r'\[problem\] normalization = "sinkhorn" needs kernel'):
-        load_config(path)
+    path.write_text(TEXT.replace('"none"', f"'sinkhorn', {kernel}"))
+    has_its_line(path, (), '[problem] normalization = "sinkhorn" needs kernel')
 
 
 def test_heads_beside_a_kernel_in_python_are_refused_by_a_check(path):
     """`meanfield check`, which executes nothing, would call valid what cannot run."""
     Path("k.py").write_text("f = None\n")
-    path.write_text(HEADER.replace("beta", "kernel = 'zonal', attention = 'k.py:f', beta") + HEADS)
+    path.write_text(TEXT.replace("beta", "kernel = 'zonal', attention = 'k.py:f', beta") + HEADS)
     refused(r"\[\[heads\]\] need kernel", load_config, path, error=ConfigError, code="later")
 
 
 @together("wrong", [None, True, "x", 1j * np.eye(2), [["1", "2"], ["3", "4"]]])
 def test_head_refuses_what_are_no_real_numbers(wrong):
     """Complex matrices would lose their imaginary part, None would fail far from here."""
-    with pytest.raises(TypeError, match="value must be a real number, a diagonal or rows of equal"):
-        mf.Head(value=wrong)
+    message = "value must be a real number, a diagonal or rows of equal"
+    refused(message, mf.Head, value=wrong, error=TypeError)
 
 
 def test_too_many_heads_are_refused_at_once(path):
     """Each would be built and checked: `check` says nothing for a minute for 100,000."""
-    with pytest.raises(ConfigError, match=r"\[\[heads\]\]: 10001 heads, expected at most 10000"):
-        load(path, "[[heads]]\n" * 10_001)
-    with pytest.raises(ValueError, match="an attention has 10001 heads, expected at most 10000"):
-        mf.Attention((mf.Head(),) * 10_001, beta=1.0)
+    message = "10001 heads, expected at most 10000"
+    text = "[[heads]]\n" * 10_001
+    refused(rf"\[\[heads\]\]: {message}", load, path, text, error=ConfigError)
+    heads = (mf.Head(),) * 10_001
+    refused(f"an attention has {message}", mf.Attention, heads, beta=1.0)
 
 
 def test_matrices_of_many_heads_are_checked_at_once(monkeypatch):

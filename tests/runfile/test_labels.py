@@ -8,7 +8,7 @@ import meanfield as mf
 from meanfield.runfile import ConfigError, load_config
 from meanfield.runfile.written import stored_problem
 
-FILE = """\
+TEXT = """\
 problem = { manifold = "circle", beta = 5.0, normalization = "softmax" }
 initial = { modes = [[2, 0.1, 0.0]] }
 representation = { labels = 6 }
@@ -18,17 +18,10 @@ SPREAD = '[frequencies]\nlaw = "lorentzian"\nwidth = 0.2\n'
 CAUSAL = ("problem.mask=causal", "initial.profile=1")
 
 
-@pytest.fixture
-def path(tmp_path):
-    file = tmp_path / "run.toml"
-    file.write_text(FILE, encoding="utf-8")
-    return file
-
-
 @pytest.mark.slow
 def test_run_file_with_frequencies_says_what_python_says(path):
     """Another law, or other frequencies, would be run, or be resumed."""
-    path.write_text(FILE.replace("labels", "tolerance = 1e-2, labels") + SPREAD, encoding="utf-8")
+    path.write_text(TEXT.replace("labels", "tolerance = 1e-2, labels") + SPREAD)
     problem = load_config(path).problem
     law = mf.perturbed_uniform([[2.0, 0.1, 0.0]])
     spread = mf.Lorentzian(0.2)
@@ -36,9 +29,8 @@ def test_run_file_with_frequencies_says_what_python_says(path):
     run = mf.run(path, output=path.with_suffix(".h5"))
     assert stored_problem(run) == problem
     assert len(mf.load(path.with_suffix(".h5")).measures[-1].labels) == 6
-    np.save(path.with_name("omega.npy"), [0.1, -0.2])
-    section = '[frequencies]\nlaw = "given"\nvalues = "omega.npy"\n'
-    path.write_text(FILE + section, encoding="utf-8")
+    np.save("omega.npy", [0.1, -0.2])
+    path.write_text(TEXT + '[frequencies]\nlaw = "given"\nvalues = "omega.npy"\n')
     assert load_config(path).problem.frequencies == mf.GivenFrequencies([0.1, -0.2])
 
 
@@ -58,10 +50,10 @@ def test_laws_of_labels_are_read_from_the_file_of_their_run(tmp_path):
     law = mf.from_labels(lambda s: mf.from_density([1.0, 0.4 * s]))
     problem = mf.Problem(mf.Circle(), causal, initial=law)
     mf.simulate(problem, 0.1, save=2, labels=5, output=tmp_path / "run.h5")
-    parts = mf.load(tmp_path / "run.h5").problem.labelled_measure().parts
+    again = mf.load(tmp_path / "run.h5").problem
+    parts = again.labelled_measure().parts
     np.testing.assert_allclose(parts[:, 1], 0.4 * problem.labels(5).values, rtol=1e-15)
-    with pytest.raises(ValueError, match=r"densities of 5 labels, and the run has 6"):
-        mf.simulate(mf.load(tmp_path / "run.h5").problem, 0.1, labels=6)
+    refused("densities of 5 labels, and the run has 6", mf.simulate, again, 0.1, labels=6)
 
 
 @pytest.mark.parametrize(("text", "changes", "message"), [
@@ -79,18 +71,18 @@ def test_laws_of_labels_are_read_from_the_file_of_their_run(tmp_path):
 ])  # fmt: skip
 def test_mistake_has_its_line(path, text, changes, message):
     """A mistake would be run, or end in a traceback."""
-    path.write_text(FILE + text, encoding="utf-8")
+    path.write_text(TEXT + text)
     refused(message, load_config, path, changes, error=ConfigError)
 
 
 def test_stability_knows_the_onset(path, cli):
-    """Rates without frequencies would be told; and of a mask not whose they are."""
-    path.write_text(FILE + SPREAD, encoding="utf-8")
+    """Rates without frequencies, or without a mask, would be printed unmarked."""
+    path.write_text(TEXT + SPREAD)
     facts = cli.json("stability", "--config", path)
     assert facts["dominant_degree"] == 2
     assert facts["growth_rate_max"] == pytest.approx(0.5141173961458927 - 0.4, abs=1e-12)
     assert max(facts["critical_widths"]) == pytest.approx(0.25705870, abs=1e-8)
-    path.write_text(FILE, encoding="utf-8")
+    path.write_text(TEXT)
     masked = cli("stability", "--config", path, "--set", "problem.mask=causal")
     assert "rates are those without it" in masked
 
@@ -98,11 +90,8 @@ def test_stability_knows_the_onset(path, cli):
 @pytest.mark.slow
 def test_listed_frequencies_are_counted_against_the_tokens(path):
     """Five would be refused, as too many for the two tokens of a trial."""
-    path.write_text(
-        FILE.replace("labels = 6", 'name = "particles", tokens = 5')
-        + '[frequencies]\nlaw = "given"\nvalues = [0.1, 0.2, 0.3, 0.4, 0.5]\n',
-        encoding="utf-8",
-    )
+    text = TEXT.replace("labels = 6", 'name = "particles", tokens = 5')
+    path.write_text(text + '[frequencies]\nlaw = "given"\nvalues = [0.1, 0.2, 0.3, 0.4, 0.5]\n')
     assert len(mf.run(path, output=path.with_suffix(".h5")).measures[0].points) == 5
-    with pytest.raises(ConfigError, match="5 frequencies are given to 7 tokens"):
-        load_config(path, ("representation.tokens=7",))
+    message = "5 frequencies are given to 7 tokens"
+    refused(message, load_config, path, ["representation.tokens=7"], error=ConfigError)

@@ -4,15 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tomli_w
 from parameters import together
+from scipy.special import softmax
 
 import meanfield as mf
 from meanfield.carriers import Options
 from meanfield.runfile import load_config
-from meanfield.runfile.written import stored_problem, written
-from meanfield.runs import Run
+from meanfield.runfile.written import written
 
-RUN = """\
+TEXT = """\
 [problem]
 manifold = "circle"
 beta = 2.0
@@ -55,19 +56,12 @@ PROBLEM = mf.Problem(
 
 
 @pytest.fixture
-def path(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def path(path):
     np.save("w.npy", W)
-    Path("run.toml").write_text(RUN)
-    return Path("run.toml")
+    return path
 
 
-def stored(text):
-    run = Run(np.zeros(0), np.zeros((0, 1)), {}, {}, (), (), {"config": text})
-    return stored_problem(run)
-
-
-def test_run_file_says_what_python_says_and_its_result_too(path):
+def test_run_file_says_what_python_says_and_its_result_too(path, stored):
     """A stage would have other parameters, or the previous stage's."""
     config = load_config(path)
     assert config.problem == PROBLEM
@@ -87,10 +81,8 @@ KERNEL = mf.Attention([mf.Head(query=[1.0, 2.0])], beta=3.0, strength=2.0)
     (mf.zonal(multipliers=[1.0, 0.5]), mf.SA, [mf.Stage(1.0), mf.Stage(flow=mf.USA)]),
     (mf.zonal(multipliers=[1.0, 0.5]), mf.USA, [mf.Stage(1.0), mf.Stage(kernel=MASKED)]),
 ])  # fmt: skip
-def test_problem_of_python_is_read_again_from_what_is_written(path, first, flow, later):
+def test_problem_of_python_is_read_again_from_what_is_written(path, first, flow, later, stored):
     """Files of runs made in Python would tell of another problem."""
-    import tomli_w
-
     problem = mf.Problem(mf.Circle(), first, flow, mf.normal_tokens(3), stages=later)
     path.write_text(tomli_w.dumps(written(problem, Options(), {"end": 1.0, "save": 2})))
     config = load_config(path)
@@ -158,7 +150,7 @@ def weights(path):
     return {**result, **extra}
 
 
-def test_stacked_weights_are_stages_of_one_layer(path, weights):
+def test_stacked_weights_are_stages_of_one_layer(path, weights, stored):
     """A layer would have another layer's weights, or all of them the first's."""
     config = load_config(path)
     assert config.times.tolist() == [0.0, 1.0, 2.0, 3.0]
@@ -169,16 +161,10 @@ def test_stacked_weights_are_stages_of_one_layer(path, weights):
     # Layer by layer, each a problem of its own.
     x = config.problem.initial_measure().points
     for number in range(3):
-        heads = [mf.Head(value=weights["value"][number]), mf.Head(score=weights["one"])]
         theta = x / np.linalg.norm(x, axis=1, keepdims=True)
-        added = np.zeros_like(x)
-        for head in heads:
-            score = np.eye(4) if head.score is None else np.array(head.score)
-            shares = np.exp(2.0 * theta @ score @ theta.T)
-            shares /= shares.sum(axis=1, keepdims=True)
-            value = np.eye(4) * head.value if np.ndim(head.value) == 0 else np.array(head.value)
-            added += shares @ theta @ value.T
-        x = x + 0.2 * added
+        for score, value in (np.eye(4), weights["value"][number]), (weights["one"], np.eye(4)):
+            shares = softmax(2.0 * theta @ score @ theta.T, axis=1)
+            x = x + 0.2 * shares @ theta @ value.T
         theta = x / np.linalg.norm(x, axis=1, keepdims=True)
         block = mf.FeedForward(*(weights[n][number] for n in ("input", "output", "bias")), "gelu")
         x = x + 0.2 * block.vectors(theta)
