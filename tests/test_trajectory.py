@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.carriers import (
@@ -33,14 +34,11 @@ END = {"density USA": 20.0, "density SA": 3.0, "particles USA": 20.0, "particles
 SPHERE = mf.Sphere()
 ON_SPHERE = mf.perturbed_uniform([[2, 1, 0.15], [3, -2, 0.1], [1, 0, 0.05]])
 CROWD = SPHERE.random_points(900, np.random.default_rng(2))
-FEW = np.vstack([[0.0, 0.0, 1.0], CROWD[:11]])
+FEW = mf.from_points(np.vstack([[0.0, 0.0, 1.0], CROWD[:11]]))
 SPHERES = {
     "density USA, sphere": (mf.Problem(SPHERE, mf.exponential(5.0), mf.USA, ON_SPHERE), 20.0),
     "density SA, sphere": (mf.Problem(SPHERE, mf.exponential(5.0), mf.SA, ON_SPHERE), 2.0),
-    "few tokens, sphere": (
-        mf.Problem(SPHERE, mf.exponential(3.0), mf.SA, mf.from_points(FEW)),
-        4.0,
-    ),
+    "few tokens, sphere": (mf.Problem(SPHERE, mf.exponential(3.0), mf.SA, FEW), 4.0),
     "many tokens, sphere": (
         mf.Problem(SPHERE, mf.exponential(5.0), mf.USA, mf.from_points(CROWD)),
         20.0,
@@ -96,16 +94,9 @@ def test_checkpoints_continue_equal_to_the_bit(name, end, which, tolerance):
             # The first saved time is computed again.
             assert a.diagnostics | {"evaluations": 0} == b.diagnostics | {"evaluations": 0}
             assert a.checkpoint.step == b.checkpoint.step
-    if name == "density USA, sphere":
+    if growth := {"density USA": 4, "density USA, sphere": 2}.get(name):
         # The run crosses a change of representation.
-        assert whole[0].diagnostics["degree"] < whole[-1].diagnostics["degree"]
-
-
-@pytest.mark.slow
-def test_density_doubles_its_degree_on_the_way():
-    """Otherwise the tests above would not cross a change of representation."""
-    degrees = [s.diagnostics["degree"] for s in snapshots("density USA", [0.0, 20.0])]
-    assert degrees[0] == 64 and degrees[1] >= 256
+        assert whole[-1].diagnostics["degree"] >= growth * whole[0].diagnostics["degree"]
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -113,14 +104,6 @@ def test_times_are_those_asked_for(name):
     """Exactly, in order, the start included."""
     times = [0.0, 0.1, 0.1000001, 2.0]
     assert [s.time for s in snapshots(name, times)] == times
-
-
-@pytest.mark.slow
-def test_runs_are_reproducible():
-    """Two runs of one problem are equal to the bit."""
-    for name in PROBLEMS:
-        first, second = (snapshots(name, [END[name]])[0] for _ in range(2))
-        assert np.array_equal(first.moments, second.moments)
 
 
 def test_right_hand_sides_get_the_time_across_restarts_of_the_clock():
@@ -167,13 +150,14 @@ def test_every_hook_gets_the_time(carrier, diffusivity):
 
     spy = type("Spy", (carrier,), {n: watched(n) for n in HOOKS if hasattr(carrier, n)})
     flow, begin = mf.Flow(normalized=True, diffusivity=diffusivity), 1e6
+    law = TOKENS if carrier is ParticleRepresentation else LAW
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, law)
+    measure = problem.initial_measure()
     if carrier is ParticleRepresentation:
-        problem = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, TOKENS)
-        state = problem.initial_measure().points
+        state = measure.points
         started = spy(problem, state, step=0.01 if diffusivity else None)
     else:
-        problem = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAW)
-        state = mf.Circle().resize(problem.initial_measure().coefficients, 64)
+        state = mf.Circle().resize(measure.coefficients, 64)
         started = spy(problem, state, 1e-9, 256)
     # The epoch is that of an earlier restart, or the next step makes one.
     for epoch in (begin, 0.0):
@@ -185,9 +169,13 @@ def test_every_hook_gets_the_time(carrier, diffusivity):
         assert max(calls) >= begin + 2.0
 
 
+LINEAR = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
+BY_RHS = {"tolerance": 1e-8, "scheme": lambda problem, carrier: explicit}
+
+
 def test_noise_is_never_left_out():
     """A carrier with a name of its own would take the steps that know no noise."""
-    problem = mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.1), TOKENS)
+    problem = replace(LINEAR, flow=mf.Flow("none", diffusivity=0.1), initial=TOKENS)
     with pytest.raises(ValueError, match="no scheme is known for stub that diffuse"):
         list(trajectory(problem, Stub(lambda t, y: -y), [0.1], tolerance=1e-8))
 
@@ -216,12 +204,15 @@ class Stub(Representation):
         return {"tail": 0.02}
 
 
-def run_stub(stub: Stub) -> tuple[list, SimulationError]:
-    problem, entries = mf.Problem(mf.Circle(), mf.linear(), mf.USA), []
-    with pytest.raises(SimulationError) as raised:
-        for snapshot in trajectory(problem, stub, np.linspace(0, 5, 51), tolerance=1e-8):
+def run_stub(stub: Stub, tolerance: float = 1e-8) -> tuple[list, SimulationError | None]:
+    """Snapshots at 51 times, and the error that ended them."""
+    entries = []
+    try:
+        for snapshot in trajectory(LINEAR, stub, np.linspace(0, 5, 51), tolerance=tolerance):
             entries.append(snapshot)
-    return entries, raised.value
+    except SimulationError as error:
+        return entries, error
+    return entries, None
 
 
 def test_vanishing_step_ends_the_run():
@@ -234,8 +225,7 @@ def test_vanishing_step_ends_the_run():
 
 def test_step_below_rounding_says_so():
     """A jump that no step resolves: raise the tolerance."""
-    stub = Stub(lambda t, y: np.ones(1) if y[0] < 1.55 else 1e30 * np.cos(1e20 * y))
-    rows, error = run_stub(stub)
+    rows, error = run_stub(Stub(lambda t, y: 1.0 if y[0] < 1.55 else 1e30 * np.cos(1e20 * y)))
     assert rows[-1].time == pytest.approx(0.5)
     assert "the step became too small: the tolerance cannot be reached, raise it" in str(error)
 
@@ -260,8 +250,7 @@ def test_failed_step_is_shortened_before_the_run_ends():
     stub = Stub(lambda t, y: y, lambda y: "too large" if y[0] > 2.0 else None)
     rows, error = run_stub(stub)
     assert error.reason == "too large"
-    assert error.time == pytest.approx(np.log(2.0), abs=1e-3)
-    assert error.time <= np.log(2.0) + 1e-9
+    assert np.log(2.0) - 1e-3 <= error.time <= np.log(2.0) + 1e-9
     assert [s.time for s in rows] == pytest.approx(np.arange(7) * 0.1)
 
 
@@ -270,17 +259,14 @@ def test_energy_against_the_flow_ends_the_run():
     _, error = run_stub(Stub(lambda t, y: -y))
     assert error.time == 0.1
     assert re.match(r"energy moved against the flow by 1.8e-01 of a single cluster's", error.reason)
-    small = Stub(lambda t, y: np.zeros(1) if t > 0.45 else -1e-7 * np.ones(1))
-    problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
-    assert len(list(trajectory(problem, small, np.linspace(0, 5, 51), tolerance=1e-8))) == 51
+    small = Stub(lambda t, y: np.zeros(1) if t > 0.45 else np.full(1, -1e-7))
+    assert run_stub(small)[1] is None
     # A carrier may leave more unresolved than its steps.
     coarse = Stub(lambda t, y: np.full(1, -1e-8), tolerance=1e-8)
-    assert len(list(trajectory(problem, coarse, np.linspace(0, 5, 51), tolerance=1e-10))) == 51
+    assert run_stub(coarse, tolerance=1e-10)[1] is None
     # Repelling ones must spread, and of points with diffusion nothing is known.
     for flow in (mf.Flow("none", strength=-1.0), mf.Flow("none", diffusivity=0.1)):
-        free = mf.Problem(mf.Circle(), mf.linear(), flow)
-        stub, steps = Stub(lambda t, y: -y), lambda problem, carrier: explicit
-        list(trajectory(free, stub, [0.0, 0.1], tolerance=1e-8, scheme=steps))
+        list(trajectory(replace(LINEAR, flow=flow), Stub(lambda t, y: -y), [0.0, 0.1], **BY_RHS))
 
 
 @pytest.mark.slow
@@ -291,21 +277,17 @@ def test_free_energy_against_the_flow_ends_the_run():
         def rhs(self, time: float, state: np.ndarray) -> np.ndarray:
             return super().rhs(time, state) - 0.3 * np.arange(65) ** 2 * state
 
-    problem = mf.Problem(
-        mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.3), mf.von_mises_fisher(1)
-    )
+    noisy = mf.Flow("none", diffusivity=0.3)
+    problem = replace(LINEAR, flow=noisy, initial=mf.von_mises_fisher(1))
     state = mf.Circle().resize(problem.initial_measure().coefficients, 64)
     times = np.linspace(0.0, 1.0, 6)
     right = DensityRepresentation(problem, state, 1e-8, 64)
     assert len(list(trajectory(problem, right, times, tolerance=1e-8))) == 6
-    wrong = Wrong(problem, state, 1e-8, 64)
-    by_rhs = dict(tolerance=1e-8, scheme=lambda problem, carrier: explicit)
     with pytest.raises(SimulationError, match="energy moved against the flow"):
-        list(trajectory(problem, wrong, times, **by_rhs))
+        list(trajectory(problem, Wrong(problem, state, 1e-8, 64), times, **BY_RHS))
     # Two schemes for one equation.
-    (stiff,), (plain,) = (
-        trajectory(problem, right, [1.0], **options) for options in (dict(tolerance=1e-8), by_rhs)
-    )
+    (stiff,) = trajectory(problem, right, [1.0], tolerance=1e-8)
+    (plain,) = trajectory(problem, right, [1.0], **BY_RHS)
     np.testing.assert_allclose(plain.moments, stiff.moments, rtol=0, atol=1e-7)
     assert not np.array_equal(plain.moments, stiff.moments)
 
@@ -314,9 +296,7 @@ def test_free_energy_against_the_flow_ends_the_run():
 @pytest.mark.parametrize("representation", ["density", "particles"])
 def test_end_out_of_reach_ends_the_run(representation):
     """Strong repulsion takes 1e19 steps to t = 1; the run would go on for minutes, or for ever."""
-    law = mf.perturbed_uniform([[1, 0.1, 0.0]])
-    flow = mf.Flow("none", strength=-1e19)
-    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), flow, law)
+    problem = replace(PROBLEMS["density USA"], flow=mf.Flow("none", strength=-1e19))
     tokens = 10 if representation == "particles" else None
     reason = "steps of .*e-19 would not come to t = 1 in 1e.12 steps: lower the end time, or the st"
     with pytest.raises(SimulationError, match=reason) as ended:
@@ -326,12 +306,13 @@ def test_end_out_of_reach_ends_the_run(representation):
 
 def test_largest_rates_can_be_stepped():
     """A diffusivity would overflow inside a stepper, or a smaller one be refused."""
-    law = mf.perturbed_uniform([[1, 0.1, 0.0]])
-    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.Flow("none", diffusivity=1e90), law)
-    assert mf.simulate(problem, 1.0, save=2).moments[-1, 1] == 0.0
-    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.Flow("none", diffusivity=2e90), law)
-    with pytest.raises(ValueError, match=r"diffusivity = 2e\+90 must be at most 1e\+90 in modulus"):
-        mf.simulate(problem, 1.0, save=2)
+    largest, larger = (
+        replace(PROBLEMS["density USA"], flow=mf.Flow("none", diffusivity=diffusivity))
+        for diffusivity in (1e90, 2e90)
+    )
+    assert mf.simulate(largest, 1.0, save=2).moments[-1, 1] == 0.0
+    message = r"diffusivity = 2e\+90 must be at most 1e\+90 in modulus"
+    refused(message, mf.simulate, larger, 1.0, save=2)
 
 
 @pytest.mark.slow
