@@ -17,18 +17,17 @@ from meanfield.files import OutputError
 
 LAW = mf.perturbed_uniform([[2, 0.1, 0.0], [3, 0.0, 0.05]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, LAW)
+UNIFORM = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA)
 
 
 def same(first: mf.Run, second: mf.Run) -> bool:
     """Equal to the bit: times, moments and all that was observed."""
-    return (
-        np.array_equal(first.scaled_time, second.scaled_time)
-        and np.array_equal(first.moments, second.moments)
-        and first.observables.keys() == second.observables.keys()
-        and all(
-            np.array_equal(first.observables[name], values, equal_nan=True)
-            for name, values in second.observables.items()
-        )
+    one, other = (
+        {"time": run.scaled_time, "moments": run.moments, **run.observables}
+        for run in (first, second)
+    )
+    return one.keys() == other.keys() and all(
+        np.array_equal(one[name], other[name], equal_nan=True) for name in one
     )
 
 
@@ -64,12 +63,13 @@ def test_file_of_something_else_is_not_gone_on_with(tmp_path):
     mf.simulate(PROBLEM, 2.0, save=2, output=path)
     with pytest.raises(OutputError, match=r"run.h5 exists: use overwrite=True to"):
         mf.simulate(PROBLEM, 2.0, save=2, output=path)
-    warmer = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
-    with pytest.raises(ValueError, match=r"\[problem\] beta differs from that of .*run.h5"):
-        mf.simulate(warmer, 4.0, save=2, output=path, resume=True)
-    moved = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, mf.from_points([0.0, 1.0, 2.5]))
-    with pytest.raises(ValueError, match="simulate: .*differs from that of .* overwrite=True"):
-        mf.simulate(moved, 4.0, save=2, output=path, resume=True)
+    warmer = replace(PROBLEM, kernel=mf.exponential(5.0))
+    moved = replace(PROBLEM, initial=mf.from_points([0.0, 1.0, 2.5]))
+    for other, message in (
+        (warmer, r"\[problem\] beta differs from that of .*run.h5"),
+        (moved, "simulate: .*differs from that of .* overwrite=True"),
+    ):
+        refused(message, mf.simulate, other, 4.0, save=2, output=path, resume=True)
     refused("resume and overwrite need output=", mf.simulate, PROBLEM, 2.0, save=2, resume=True)
     refused(r"run.png", mf.simulate, PROBLEM, 2.0, save=2, output=tmp_path / "run.png")
     mf.simulate(warmer, 2.0, save=2, output=path, overwrite=True)
@@ -97,18 +97,11 @@ def test_what_ends_a_run_early_hands_over_the_run_so_far(keep, tmp_path):
         )  # fmt: skip
     run = failed.value.run  # type: ignore[attr-defined]
     assert 5 < len(run.time) < 61 and run.status.startswith("under-resolved at t =")
+    run.save(tmp_path / "saved.h5")
+    assert mf.load(tmp_path / "saved.h5").status == run.status
     # Densities of other largest degrees take other transforms.
     whole = mf.simulate(PROBLEM, 60.0, save=61).moments[: len(run.time)]
     assert np.abs(run.moments - whole).max() < 1e-12
-
-
-def test_run_in_memory_that_failed_is_saved_and_gone_on_with(tmp_path):
-    """The way out of a failure would begin at time 0."""
-    with pytest.raises(SimulationError) as failed:
-        mf.simulate(PROBLEM, 60.0, save=61, representation="density", max_degree=64)
-    path = tmp_path / "run.h5"
-    failed.value.run.save(path)  # type: ignore[attr-defined]
-    assert mf.load(path).status == failed.value.run.status  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow
@@ -128,11 +121,12 @@ def test_stop_of_ones_own_ends_a_run_and_resume_keeps_to_it(tmp_path):
     assert len(longer.time) == 101 and longer.status == "completed"
 
 
+def late(time: float, measure: mf.Density | mf.Measure) -> bool:
+    return time >= 0.5
+
+
 def test_run_that_was_interrupted_where_its_rule_holds_is_stopped(tmp_path):
     """Nothing but the last word is missing: it would be that of a run that reached its end."""
-
-    def late(time: float, measure: mf.Density | mf.Measure) -> bool:
-        return time >= 0.5
 
     def disturb(time: float, measure: mf.Density | mf.Measure) -> None:
         if time >= 0.5:
@@ -158,13 +152,9 @@ def test_resumed_run_obeys_its_new_rule(tmp_path):
 
 def test_stopped_run_without_states_is_done_at_once(tmp_path):
     """The rule cannot be asked again: the run would go on where it had ended."""
-    path = tmp_path / "run.h5"
-
-    def late(time: float, measure: mf.Density | mf.Measure) -> bool:
-        return time >= 0.5
-
+    options = {"output": tmp_path / "run.h5", "state": "none", "resume": True}
     for _ in range(2):
-        run = mf.simulate(PROBLEM, 1.0, save=11, stop=late, output=path, state="none", resume=True)
+        run = mf.simulate(PROBLEM, 1.0, save=11, stop=late, **options)
         assert run.status == "stopped: late" and run.time[-1] == 0.5
 
 
@@ -192,15 +182,14 @@ def test_logarithmic_times_until_one_cluster_are_those_of_a_run_file(tmp_path):
         PROBLEM, 1e6, save=13, spacing="log", first=1.0, stop="one_cluster", tolerance=1e-8,
         observables=["energy", "clusters"],
     )  # fmt: skip
-    text = """
+    path = tmp_path / "run.toml"
+    path.write_text("""
         problem = { manifold = "circle", beta = 3.0, normalization = "none" }
         initial = { name = "perturbed_uniform", modes = [[2, 0.1, 0.0], [3, 0.0, 0.05]] }
         representation = { tolerance = 1e-8 }
         time = { end = 1e6, save = 13, spacing = "log", first = 1.0, stop = "one_cluster" }
         output = { observables = ["energy", "clusters"] }
-    """
-    path = tmp_path / "run.toml"
-    path.write_text(text)
+    """)
     assert same(call, mf.run(path, problem={"beta": 4.0}))
     assert call.observables["clusters/count"][-1] == 1 and len(call.time) < 13
     assert not path.with_suffix(".h5").exists()
@@ -216,10 +205,10 @@ def test_call_can_be_run_as_a_file(tmp_path):
         LAW, mf.uniform(), mf.von_mises_fisher(2.0, mean=0.5),
         mf.mixture([(0.25, 0.0, 3.0), (0.75, 2.0, 5.0)]), mf.sampled(500, seed=2, max_degree=6),
     ]  # fmt: skip
+    path = tmp_path / "again.toml"
     for law in laws:
         problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, law)
         run = mf.simulate(problem, 1.0, save=2)
-        path = tmp_path / "again.toml"
         path.write_text(run.attributes["config"])
         again = mf.run(path)
         assert again.problem == problem
@@ -238,23 +227,20 @@ def test_progress_appears_and_events_are_logged(capsys, caplog):
 
 def test_fluctuations_of_a_file_have_a_bar_too(capsys, tmp_path):
     """A run with output, fluctuations and a bar would end in an error after its last time."""
-    law = mf.perturbed_uniform([[3, 0.1, 0.0]])
-    problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA, law)
     options = {"save": 2, "fluctuations": 1, "progress": True}
-    run = mf.simulate(problem, 0.5, output=tmp_path / "run.h5", **options)
+    run = mf.simulate(PROBLEM, 0.5, output=tmp_path / "run.h5", **options)
     assert run.fluctuations is not None and "100%" in capsys.readouterr().err
-    memory = mf.simulate(problem, 0.5, **options).fluctuations
+    memory = mf.simulate(PROBLEM, 0.5, **options).fluctuations
     # A file has one half of the matrix, whose halves differ by rounding.
     assert np.abs(run.fluctuations.covariance - memory.covariance).max() < 1e-15
 
 
 def test_notebooks_show_a_bar_by_default(capsys, monkeypatch):
     """A cell would be silent for minutes; a script or a terminal would be flooded."""
-    shells = {name: type(name, (), {}) for name in ("ZMQInteractiveShell", "TerminalShell")}
-    for name, shell in shells.items():
-        ipython = SimpleNamespace(get_ipython=shell, version_info=(8, 0))
+    for name in ("ZMQInteractiveShell", "TerminalShell"):
+        ipython = SimpleNamespace(get_ipython=type(name, (), {}), version_info=(8, 0))
         monkeypatch.setitem(sys.modules, "IPython", ipython)
-        mf.ensemble(mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA), tokens=30, runs=2)
+        mf.ensemble(UNIFORM, tokens=30, runs=2)
         mf.simulate(PROBLEM, 1.0, save=2)
         message = capsys.readouterr().err
         assert ("2/2" in message and "runs: 100%" in message) is (name == "ZMQInteractiveShell")
@@ -265,25 +251,20 @@ def test_notebooks_show_a_bar_by_default(capsys, monkeypatch):
 @pytest.mark.slow
 def test_file_of_a_kernel_of_ones_own_cannot_run_again(tmp_path, caplog):
     """That the run file in it cannot be run would show months later."""
-    own = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(2 * s), beta=2.0), mf.USA)
-    own = replace(own, initial=mf.von_mises_fisher(1.0))
-    run = mf.simulate(own, 0.5, save=2, output=tmp_path / "own.h5")
-    run.save(tmp_path / "copy.h5")
-    message = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    assert [text.split(": its run file cannot")[0] for text in message] == [
-        str(tmp_path / "own.h5"),
-        str(tmp_path / "copy.h5"),
-    ]
-    assert all("of the kernel 'zonal': put the function into a file" in text for text in message)
-    caplog.clear()
+    own = replace(PROBLEM, kernel=mf.zonal(lambda s: np.exp(2 * s), beta=2.0))
+    files = [tmp_path / "own.h5", tmp_path / "copy.h5"]
+    run = mf.simulate(own, 0.5, save=2, output=files[0])
+    run.save(files[1])
     mf.simulate(own, 0.5, save=2)
     mf.simulate(PROBLEM, 0.5, save=2, output=tmp_path / "plain.h5")
-    assert not [each for each in caplog.records if each.levelname == "WARNING"]
+    messages = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert [text.split(": its run file cannot")[0] for text in messages] == [*map(str, files)]
+    assert all("of the kernel 'zonal': put the function into a file" in text for text in messages)
 
 
 def test_uniform_is_reported_stationary(caplog):
     """Nothing would happen without a word."""
-    mf.simulate(mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA), 1.0, save=2)
+    mf.simulate(UNIFORM, 1.0, save=2)
     assert "uniform is stationary: nothing will happen" in caplog.text
 
 
@@ -295,8 +276,6 @@ def test_uniform_is_reported_stationary(caplog):
         ({"first": 0.5}, 'first needs spacing = "log"'),
         ({"step": 0.1}, "step = 0.1 cannot act: it is for noisy particles"),
         ({"step": 0.1, "unit": "growth"}, "step = 0.1 cannot act: it is for noisy particles"),
-        ({"tolerence": 1e-8}, "tolerence is not known; did you mean tolerance?"),
-        ({"until": "1"}, r"until must be a number, got '1' \(str\)"),
         ({"save": 2_000_000}, "save must be at most 1000000 times"),
         ({"observables": ["enrgy"]}, "'enrgy' is not known. Did you mean energy"),
         ({"representation": "densty"}, "did you mean 'density'"),
@@ -304,17 +283,15 @@ def test_uniform_is_reported_stationary(caplog):
 )
 def test_wrong_call_is_refused(wrong, message):
     """Each in the words of the call."""
-    with pytest.raises((ValueError, TypeError), match=message):
-        mf.simulate(PROBLEM, **{"until": 1.0, "save": 3, **wrong})
+    refused(message, mf.simulate, PROBLEM, **{"until": 1.0, "save": 3, **wrong})
 
 
 def test_studies_show_how_far_they_are(capsys):
     """A cell of a notebook would be silent for a minute."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA)
-    mf.ensemble(problem, tokens=30, runs=2, progress=True)
+    mf.ensemble(UNIFORM, tokens=30, runs=2, progress=True)
     assert "100%" in capsys.readouterr().err
-    mf.convergence_study(problem, 0.5, save=2, tokens=(10, 20), runs=2, progress=True)
+    mf.convergence_study(UNIFORM, 0.5, save=2, tokens=(10, 20), runs=2, progress=True)
     assert "100%" in capsys.readouterr().err
-    mf.predict_clusters(problem, 100, samples=50, runs=2, progress=True)
+    mf.predict_clusters(UNIFORM, 100, samples=50, runs=2, progress=True)
     message = capsys.readouterr().err
     assert "linear law: 100%" in message and "corrected law: 100%" in message

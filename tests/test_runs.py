@@ -13,19 +13,17 @@ import pytest
 from parameters import refused
 
 import meanfield as mf
-from meanfield.commands.main import main
 from meanfield.errors import SimulationError
 from meanfield.files import OutputError, not_written, replace_bytes
 from meanfield.observables import resolution
 from meanfield.problem_facts import problem_attributes
 from meanfield.runs import Run, assembled, padded
 from meanfield.snapshot import Checkpoint, Snapshot
-from meanfield.status import COMPLETED, RUNNING, cut_short, is_cut_short
+from meanfield.status import COMPLETED, RUNNING, is_cut_short
 from meanfield.store import recorder
 from meanfield.store.locks import OutputFile
 from meanfield.store.recorder import record
 from meanfield.store.run_file import load
-from meanfield.trajectory import trajectory
 
 LAW = mf.perturbed_uniform([[2, 0.1, 0.0]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow("none", strength=-1.0), LAW)
@@ -45,10 +43,8 @@ def test_counts_of_clusters_are_none_before_anything_separates():
     counts = run.cluster_counts()
     assert np.isnan(counts[0]) and run.observables["clusters/count"][0] == 1
     assert counts[-1] == 4
-    points = mf.from_points(np.array([0.1, 0.1, 0.11]))
-    one = mf.simulate(
-        mf.Problem(mf.Circle(), mf.exponential(9.0), mf.USA, points), until=1.0, save=2
-    )
+    tokens = replace(problem, initial=mf.from_points([0.1, 0.1, 0.11]))
+    one = mf.simulate(tokens, until=1.0, save=2)
     assert one.cluster_counts().tolist() == [1.0, 1.0]
 
 
@@ -80,12 +76,9 @@ def test_density_at_a_saved_time_whatever_carries_it():
     np.testing.assert_array_equal(result.density(at), result.density(at, time=2.0))
     tokens = mf.simulate(problem, until=1.0, save=2, representation="particles", tokens=10, seed=1)
     assert tokens.density(0.0, width=0.5) == tokens.measures[-1].smoothed(0.5)(0.0)
+    between = r"t = 0.6 \(paper time\) is no saved time: beside it lie 0.5 and 1"
     for run, options, message in (
-        (
-            result,
-            {"time": 0.6},
-            r"t = 0.6 \(paper time\) is no saved time: beside it lie 0.5 and 1",
-        ),
+        (result, {"time": 0.6}, between),
         (result, {"time": 3.0}, "the last one is 2. Take one of run.time"),
         (tokens, {}, "10 points have no density. Give width="),
         (replace(result, measures=(None,) * 5), {}, "the state at t = 2 was not kept"),
@@ -96,28 +89,15 @@ def test_density_at_a_saved_time_whatever_carries_it():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["circle", "sphere"])
-def test_nodes_of_a_file_carry_their_density(name, tmp_path):
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()])
+def test_nodes_of_a_file_carry_their_density(space, tmp_path):
     """A run that was loaded would show bare nodes."""
-    (tmp_path / "x.toml").write_text(
-        f"""[problem]
-normalization = "none"
-manifold = "{name}"
-beta = 2.0
-[initial]
-name = "von_mises_fisher"
-concentration = 1.0
-[representation]
-name = "characteristics"
-[time]
-end = 0.1
-save = 2
-"""
-    )
-    assert main(["run", str(tmp_path / "x.toml"), "--quiet"]) == 0
+    problem = mf.Problem(space, mf.exponential(2.0), mf.USA, mf.von_mises_fisher(1.0))
+    options = {"representation": "characteristics", "output": tmp_path / "x.h5"}
+    mf.simulate(problem, 0.1, save=2, **options)
     run = load(tmp_path / "x.h5")
-    at = run.manifold.random_points(5, np.random.default_rng(0))
-    first = run.problem.initial_measure()
+    at = space.random_points(5, np.random.default_rng(0))
+    first = problem.initial_measure()
     assert run.density(at, time=0.0) == pytest.approx(first(at), rel=1e-6)
 
 
@@ -142,33 +122,26 @@ def two_numbers(measure: mf.Density | mf.Measure) -> list[float]:
     return [abs(measure.moments(1)[1]), 2.0]
 
 
-def test_table_of_the_sphere_has_a_column_a_coordinate():
-    """Centres of clusters have three axes there."""
-    problem = mf.Problem(mf.Sphere(), mf.exponential(2.0), mf.SA)
-    run = mf.simulate(problem, 0.1, save=2, representation="particles", tokens=5)
-    x, y, z = (run.table()[f"clusters_centre_0_{axis}"].to_numpy() for axis in range(3))
-    np.testing.assert_allclose(np.sqrt(x**2 + y**2 + z**2), 1.0, rtol=1e-12)
-
-
-def test_tokens_are_one_array():
-    """A plot of trajectories would need a loop over measures of any kind."""
+def test_tokens_of_the_sphere_are_one_array_and_columns():
+    """A plot of trajectories would need a loop, and centres of clusters have three axes there."""
     problem = mf.Problem(mf.Sphere(), mf.exponential(2.0), mf.SA)
     run = mf.simulate(problem, 1.0, save=4, representation="particles", tokens=6)
     assert run.tokens.shape == (4, 6, 3)
     np.testing.assert_array_equal(run.tokens[-1], run.measures[-1].points)
+    x, y, z = (run.table()[f"clusters_centre_0_{axis}"].to_numpy() for axis in range(3))
+    np.testing.assert_allclose(np.sqrt(x**2 + y**2 + z**2), 1.0, rtol=1e-12)
 
 
 def test_tokens_that_are_no_trajectories_are_refused(run):
     """Rows of another number of points would be a ragged array, and densities have none."""
-    with pytest.raises(ValueError, match="5 of 5 saved states are densities: take representation"):
-        _ = run.tokens
     three, two = (mf.Measure(mf.Circle(), np.zeros(count)) for count in (3, 2))
-    with pytest.raises(ValueError, match="the saved states have 2 or 3 points"):
-        _ = replace(run, measures=(three, two)).tokens
-    with pytest.raises(ValueError, match="the saved states have no points"):
-        _ = replace(run, measures=()).tokens
-    with pytest.raises(ValueError, match="the state at t = 0 was not kept"):
-        _ = replace(run, measures=(None,) * 5).tokens
+    for measures, message in (
+        (run.measures, "5 of 5 saved states are densities: take representation"),
+        ((three, two), "the saved states have 2 or 3 points"),
+        ((), "the saved states have no points"),
+        ((None,) * 5, "the state at t = 0 was not kept"),
+    ):
+        refused(message, getattr, replace(run, measures=measures), "tokens")
 
 
 def test_attributes_are_facts_of_the_problem():
@@ -198,12 +171,8 @@ def test_empty_run_can_be_printed():
 
 def test_assembled_runs_keep_the_order_of_the_stream():
     """Rows would belong to other times."""
-    from meanfield.carriers import Options, represent
-
-    representation = represent(PROBLEM, Options())
-    stream = trajectory(PROBLEM, representation, [0.25, 0.75], tolerance=1e-10)
-    run = assembled(PROBLEM, [(snapshot, {}) for snapshot in stream], {})
-    assert run.time.tolist() == [0.25, 0.75]
+    run = assembled(PROBLEM, [(snapshot, {}) for snapshot in disturbed(None)], {})
+    assert run.time.tolist() == [0.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -232,38 +201,18 @@ REASONS = [
 ]
 
 
-@pytest.mark.parametrize(("error", "word"), DISTURBANCES)
-def test_disturbance_is_recognised(error, word):
-    """A run that nothing but Ctrl-C ended would not be called completed when it is."""
-    status = cut_short(error, "at t = 3")
-    assert status == f"{word} at t = 3"
-    assert is_cut_short(status)
-
-
-@pytest.mark.parametrize("status", ["", COMPLETED, *REASONS])
-def test_reason_of_the_runs_own_is_no_disturbance(status):
-    """A run that cannot go on would lose its reason when it is resumed."""
-    assert not is_cut_short(status)
-    assert is_cut_short(RUNNING)
-
-
-@pytest.mark.parametrize("reason", [os.strerror(errno.ENOSPC), os.strerror(errno.EIO)])
-def test_disk_is_a_disturbance(reason):
-    """A run whose disk was full would stay unfinished for ever."""
-    said = not_written(Path("folder/x.h5"), reason)
-    assert said == f"folder/x.h5 cannot be written: {reason}."
-    assert is_cut_short(said)
-
-
-def test_what_atomic_says_is_recognised(tmp_path):
-    """A place that cannot be written would look like a result."""
+def test_what_cannot_be_written_is_recognised(tmp_path):
+    """A place that cannot be written would look like a result, a full disk like a reason."""
     with pytest.raises(OutputError) as caught:
         replace_bytes(tmp_path / "nodir" / "x.png", b"")
-    assert str(caught.value) == not_written(tmp_path / "nodir/x.png", os.strerror(errno.ENOENT))
-    assert is_cut_short(str(caught.value))
+    for code in (errno.ENOENT, errno.ENOSPC, errno.EIO):
+        message = not_written(tmp_path / "nodir/x.png", os.strerror(code))
+        assert message.endswith(f"x.png cannot be written: {os.strerror(code)}.")
+        assert is_cut_short(message)
+        assert (str(caught.value) == message) is (code == errno.ENOENT)
 
 
-def snapshots(error: BaseException | None) -> Iterator[Snapshot]:
+def disturbed(error: BaseException | None) -> Iterator[Snapshot]:
     for time in (0.0, 1.0):
         state = np.array([1.0, 0.1], complex)
         density = mf.Density(mf.Circle(), state)
@@ -275,7 +224,7 @@ def snapshots(error: BaseException | None) -> Iterator[Snapshot]:
 
 def recorded(path: Path, error: BaseException | None) -> str:
     stream = record(
-        OutputFile(path), snapshots(error), attributes=ATTRIBUTES, growth_rates=np.zeros(3),
+        OutputFile(path), disturbed(error), attributes=ATTRIBUTES, growth_rates=np.zeros(3),
         observe=lambda snapshot: {"energy": np.array(snapshot.time)},
     )  # fmt: skip
     try:
@@ -285,7 +234,6 @@ def recorded(path: Path, error: BaseException | None) -> str:
     return load(path).status
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("error", "word"), DISTURBANCES)
 def test_run_that_was_disturbed_is_recognised(tmp_path, error, word):
     """The recorder would write what `--resume` takes for a reason to leave a run as it is."""
@@ -294,7 +242,6 @@ def test_run_that_was_disturbed_is_recognised(tmp_path, error, word):
     assert is_cut_short(status)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("reason", REASONS)
 def test_run_that_cannot_go_on_is_left_as_it_is(tmp_path, reason):
     """A run that is under-resolved would be called completed."""
@@ -303,6 +250,7 @@ def test_run_that_cannot_go_on_is_left_as_it_is(tmp_path, reason):
     assert not is_cut_short(status)
     completed = recorded(tmp_path / "x.h5", None)
     assert completed == COMPLETED and not is_cut_short(completed)
+    assert is_cut_short(RUNNING) and not is_cut_short("")
 
 
 def test_run_whose_disk_failed_is_recognised(tmp_path, monkeypatch):
@@ -339,12 +287,9 @@ def test_resolution_is_that_of_the_saved_density(changes):
     law = mf.perturbed_uniform([[3, 0.2, 0.0]])
     kernel = mf.exponential(lambda t: 4.0 + t) if changes == "with time" else mf.exponential(4.0)
     stages = [mf.Stage(end=0.5), mf.Stage(kernel=mf.exponential(9.0))]
-    problem = mf.Problem(
-        mf.Circle(), kernel, mf.SA, law, stages=stages if changes == "in stages" else ()
-    )
+    stages = stages if changes == "in stages" else []
+    problem = mf.Problem(mf.Circle(), kernel, mf.SA, law, stages=stages)
     run = mf.simulate(problem, until=1.0, save=5, representation="density", progress=False)
-    expected = [
-        resolution(problem.at(time), measure)
-        for time, measure in zip(run.scaled_time, run.measures, strict=True)
-    ]
+    saves = zip(run.scaled_time, run.measures, strict=True)
+    expected = [resolution(problem.at(time), measure) for time, measure in saves]
     assert run.observables["resolution"].tolist() == expected
