@@ -85,6 +85,7 @@ def test_every_law_of_run_files_is_here():
 
 PRINTED = {
     "Measure(2 equal points on the circle)": mf.Measure(mf.Circle(), np.zeros(2)),
+    "Density(degree 1 on the circle)": mf.Density(mf.Circle(), [1.0, 0.0]),
     "Measure(2 weighted points on the sphere)": mf.Measure(
         mf.Sphere(), np.eye(3)[:2], np.array([0.5, 0.5])
     ),

@@ -12,10 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 
-import meanfield
+import meanfield as mf
 from meanfield.commands.arguments import COMMANDS, option_table, parser
 from meanfield.commands.info import provenance_report
 from meanfield.commands.main import main
@@ -29,10 +30,15 @@ from meanfield.store.study_file import STUDY_COMMANDS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 def page(name: str) -> str:
-    return (DOCS / name).read_text(encoding="utf-8")
+    return text_of(DOCS / name)
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def section(name: str, heading: str) -> str:
@@ -77,11 +83,11 @@ def test_table_of_a_command_has_every_option():
         expected = {option for action in subparser._actions for option in action.option_strings}
         rows = "".join(line.split(" | ")[0] for line in text.splitlines() if line.startswith("| `"))
         assert set(re.findall(r"`(--?[\w-]+)", rows)) == expected - {"-h", "--help"}, command
-        usage = text.split("\n\n")[0]
-        long_only = {option for option in expected if not option.startswith("--")}
-        pairs = {"--output"} if "-o" in expected else set()
-        pairs |= {"-h", "--help"}
-        assert expected - pairs <= set(re.findall(r"--?[a-z][\w-]*", usage)) | long_only, command
+        usage = re.findall(r"--[a-z][\w-]*", text.split("\n\n")[0])
+        # The usage has -o in place of --output.
+        others = {"--output"} if "-o" in expected else set()
+        long = {option for option in expected if option.startswith("--")}
+        assert long - others - {"--help"} <= set(usage), command
 
 
 def json_keys(command: str) -> set[str]:
@@ -90,27 +96,28 @@ def json_keys(command: str) -> set[str]:
     return {key for key in named if not key.startswith("-")}
 
 
-PROBLEM = meanfield.Problem(meanfield.Circle(), meanfield.exponential(2.0), meanfield.USA)
-HEADS = meanfield.Attention([meanfield.Head(value=[1.0, 2.0])], beta=2.0)
+PROBLEM = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA)
+HEADS = mf.Attention([mf.Head(value=[1.0, 2.0])], beta=2.0)
 
 
 def predicted(tokens: Any, strength: float) -> dict[str, Any]:
     """Report of `predict`."""
-    problem = replace(PROBLEM, flow=meanfield.Flow("none", strength=strength))
-    prediction = meanfield.predict_clusters(problem, tokens, samples=2, corrected=False)
+    problem = replace(PROBLEM, flow=mf.Flow("none", strength=strength))
+    prediction = mf.predict_clusters(problem, tokens, samples=2, corrected=False)
     return prediction_report(prediction).data
 
 
-def compared() -> meanfield.ConvergenceStudy:
-    return meanfield.convergence_study(PROBLEM, 1.0, save=2, tokens=(2, 3), runs=2)
+def compared() -> dict[str, Any]:
+    """Report of `compare`."""
+    study = mf.convergence_study(PROBLEM, 1.0, save=2, tokens=(2, 3), runs=2)
+    return comparison_report(study, "study.h5").data
 
 
 @pytest.mark.parametrize("command, promised", [
     ("stability", lambda: analysis(PROBLEM, tokens=10) | spectrum(PROBLEM, None)
-     | heads_of(meanfield.Problem(meanfield.Circle(), HEADS))),
-    ("compare", lambda: comparison_report(compared(), "study.h5").data),
-    ("ensemble", lambda: ensemble_report(meanfield.ensemble(PROBLEM, tokens=10, runs=1),
-                                         "made.h5").data),
+     | heads_of(mf.Problem(mf.Circle(), HEADS))),
+    ("compare", compared),
+    ("ensemble", lambda: ensemble_report(mf.ensemble(PROBLEM, tokens=10, runs=1), "made.h5").data),
     ("predict", lambda: predicted(np.array([0.0, 3.0]), 1.0) | predicted(10, -1.0)),
     ("info", lambda: provenance_report({}, "").data),
 ])  # fmt: skip
@@ -122,8 +129,6 @@ def test_commands_page_has_the_keys_of_json(command, promised):
 @pytest.mark.parametrize("kind", ["comparison", "ensemble"])
 def test_file_format_page_names_provenance_of_studies(kind, tmp_path):
     """A reader of files would find an attribute that nothing explains."""
-    import h5py
-
     (tmp_path / "x.toml").write_text(
         'problem = { manifold = "circle", beta = 2.0, normalization = "none" }\n'
         "time = { end = 1.0, save = 2 }\n"
@@ -143,8 +148,6 @@ def test_file_format_page_names_provenance_of_studies(kind, tmp_path):
 )
 def test_file_format_page_names_everything_in_a_run_file(law, tmp_path, monkeypatch):
     """A reader of files would find a dataset or an attribute that nothing explains."""
-    import h5py
-
     config_file = tmp_path / "run.toml"
     config_file.write_text(
         f'[problem]\nnormalization = "none"\nmanifold = "circle"\nbeta = 2.0\n[initial]\n{law}\n'
@@ -169,25 +172,21 @@ def test_commands_page_lists_the_figures():
 
 def test_design_page_has_every_dependency_and_no_other():
     """A dependency would come without its reason and licence."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    required = [*project["dependencies"]]
+    required = [*PROJECT["dependencies"]]
     for name in ("xarray", "dask", "test", "docs", "benchmark", "lint", "browser", "notebook"):
-        required += project["optional-dependencies"][name]
-    names = {re.split(r"[^\w-]", one)[0] for one in required} - {project["name"]}
+        required += PROJECT["optional-dependencies"][name]
+    names = {re.split(r"[^\w-]", one)[0] for one in required} - {PROJECT["name"]}
     assert set(key_rows(section("design.md", "Dependencies"))) == names
 
 
 def test_docstrings_refer_to_equations_that_exist():
     """A reader would follow a reference to nothing."""
-    tags = {
-        path.name: re.findall(r"\\tag\{(\d+)\}", path.read_text(encoding="utf-8"))
-        for path in DOCS.glob("*.md")
-    }
+    tags = {path.name: re.findall(r"\\tag\{(\d+)\}", text_of(path)) for path in DOCS.glob("*.md")}
     numbers = sorted(map(int, sum(tags.values(), [])))
     assert numbers == list(range(1, len(numbers) + 1))
     cited = r"docs/([\w-]+\.md)`*,?\s+eq\.\s*(\d+)(?:-(\d+))?"
     for path in (ROOT / "meanfield").rglob("*.py"):
-        for name, first, last in re.findall(cited, path.read_text(encoding="utf-8")):
+        for name, first, last in re.findall(cited, text_of(path)):
             assert {first, last or first} <= set(tags[name]), path
 
 
@@ -202,7 +201,7 @@ def test_tests_that_a_page_names_are_there(name):
 @pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda path: path.name)
 def test_pages_have_lines_of_at_most_120_characters(path):
     """A change of one word would be a change of a whole paragraph, hard to review."""
-    text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    text = re.sub(r"^```.*?^```$", "", text_of(path), flags=re.M | re.S)
     # A row of a table is one line, and so is an address.
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(("|", "!["))]
     assert not [line for line in lines if len(line) > 120]
@@ -214,8 +213,7 @@ def test_pages_have_lines_of_at_most_120_characters(path):
 )  # fmt: skip
 def test_links_lead_to_files_of_the_repository(path):
     """A reader on a code host would follow a link to a page or picture that is not there."""
-    links = re.findall(r"\]\(([\w./-]+\.[a-z]+)[#)]", path.read_text(encoding="utf-8"))
-    for link in links:
+    for link in re.findall(r"\]\(([\w./-]+\.[a-z]+)[#)]", text_of(path)):
         # The docs build makes both; those of the examples have their scripts beside these pages.
         if not link.startswith("auto_examples/"):
             assert "gallery/" not in link and (path.parent / link).exists(), link
@@ -235,16 +233,14 @@ def test_docs_make_only_the_figures_that_are_missing(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.path", [*sys.path])
     app = argparse.Namespace(srcdir=tmp_path)
     (tmp_path / "gallery").mkdir()
-    for name in ENTRIES:
-        if name != "eigenvalues":
-            (tmp_path / "gallery" / f"{name}.md").touch()
+    for name in set(ENTRIES) - {"eigenvalues"}:
+        (tmp_path / "gallery" / f"{name}.md").touch()
     conf.make_gallery(app)
-    (arguments,) = calls
-    assert arguments[:3] == ["reproduce", "eigenvalues", "--short"] and "--index" in arguments
     for name in ("eigenvalues", "index"):
         (tmp_path / "gallery" / f"{name}.md").touch()
     conf.make_gallery(app)
-    assert len(calls) == 1
+    (arguments,) = calls
+    assert arguments[:3] == ["reproduce", "eigenvalues", "--short"] and "--index" in arguments
     (tmp_path / "gallery" / "pair-force.md").unlink()
     monkeypatch.setattr(conf, "command", lambda arguments: 1)
     with pytest.raises(conf.ExtensionError, match="figures of the gallery end with status 1"):
@@ -257,20 +253,17 @@ def test_pages_name_files_that_exist():
     for folder in ("meanfield", "experiments"):
         paths += [path for path in (ROOT / folder).rglob("*.*") if path.suffix in (".py", ".md")]
     for path in paths:
-        for name in re.findall(r"\bdocs/([\w-]+\.md)", path.read_text(encoding="utf-8")):
+        for name in re.findall(r"\bdocs/([\w-]+\.md)", text_of(path)):
             assert (DOCS / name).exists(), (path, name)
 
 
 def test_api_pages_have_every_public_name():
     """A public name would have no documentation."""
-    documented = []
-    text = "\n".join(path.read_text(encoding="utf-8") for path in (DOCS / "api").glob("*.rst"))
-    for directive, name in re.findall(r"^\.\. auto(\w+):: (\S+)$", text, re.M):
-        if directive != "module":
-            module, _, attribute = name.rpartition(".")
-            documented.append(getattr(importlib.import_module(module), attribute))
-    for name in meanfield.__all__:
-        result = getattr(meanfield, name)
+    text = "\n".join(map(text_of, (DOCS / "api").glob("*.rst")))
+    names = re.findall(r"^\.\. auto(?!module)\w+:: (\S+)\.(\w+)$", text, re.M)
+    documented = [getattr(importlib.import_module(module), name) for module, name in names]
+    for name in mf.__all__:
+        result = getattr(mf, name)
         assert any(result is one for one in documented), f"docs/api/ lacks {name}"
 
 
@@ -300,37 +293,30 @@ def test_numerics_page_has_the_crossovers_of_the_code():
     from meanfield.fields.engines import direct_sum_limit
 
     text = page("numerics.md")
-    for value in (
-        direct_sum_limit(meanfield.Circle(), 30),
-        circle_points._MOMENTS_BY_CELLS,
-        circle_points._VALUES_BY_CELLS,
-    ):
+    limit = direct_sum_limit(mf.Circle(), 30)
+    for value in (limit, circle_points._MOMENTS_BY_CELLS, circle_points._VALUES_BY_CELLS):
         assert re.search(rf"(?<![\d,]){value:,}(?![\d,])", text), value
 
 
 def test_version_is_the_same_everywhere():
     """A release would cite or announce another version than it is."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    version = meanfield.__version__
-    assert project["version"] == version
-    assert f"\nversion: {version}\n" in citation
-    assert f"\n## [{version}]" in changelog
+    version = mf.__version__
+    assert PROJECT["version"] == version
+    assert f"\nversion: {version}\n" in text_of(ROOT / "CITATION.cff")
+    assert f"\n## [{version}]" in text_of(ROOT / "CHANGELOG.md")
 
 
 def test_nobody_is_sent_to_another_project():
     """The name is taken on the public package index: its users would install something else."""
     files = [*DOCS.glob("*.md"), ROOT / "README.md", *(ROOT / "meanfield").rglob("*.py")]
     wrong = re.compile(r"pip install \S*meanfield")
-    assert not [path for path in files if wrong.search(path.read_text(encoding="utf-8"))]
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["name"] == "meanfield-attention"
+    assert not [path for path in files if wrong.search(text_of(path))]
+    assert PROJECT["name"] == "meanfield-attention"
     # Extras that bring others are the package's own, too.
-    extras = " ".join(sum(project["optional-dependencies"].values(), []))
-    assert {*re.findall(r"(\S*meanfield\S*)\[", extras)} == {project["name"]}
-    for text in (ROOT / "README.md", DOCS / "getting-started.md"):
-        assert project["name"] in text.read_text(encoding="utf-8")
+    extras = " ".join(sum(PROJECT["optional-dependencies"].values(), []))
+    assert {*re.findall(r"(\S*meanfield\S*)\[", extras)} == {PROJECT["name"]}
+    for path in (ROOT / "README.md", DOCS / "getting-started.md"):
+        assert PROJECT["name"] in text_of(path)
 
 
 def test_notebook_is_the_tutorial_with_its_results():
@@ -351,6 +337,4 @@ def test_notebook_is_the_tutorial_with_its_results():
 
 def test_pages_load_nothing_from_the_network():
     """Without a network formulas would be raw LaTeX."""
-    text = (DOCS / "conf.py").read_text(encoding="utf-8")
-    assert 'html_math_renderer = "mathml"' in text
-    assert "mathjax" not in text
+    assert 'html_math_renderer = "mathml"' in page("conf.py") and "mathjax" not in page("conf.py")

@@ -69,24 +69,24 @@ def test_labels_are_of_problems_that_have_them():
     circle, law = mf.Circle(), mf.with_profile(mf.von_mises_fisher(1.0), 1.0)
     causal = mf.Attention([mf.Head()], beta=2.0, mask="causal")
     spread = mf.Gaussian(width=0.5)
-    with pytest.raises(ValueError, match=r"law of labels, and tokens have none here"):
-        mf.Problem(circle, mf.linear(), mf.USA, law)
-    with pytest.raises(ValueError, match=r"frequencies have from_labels"):
-        mf.Problem(circle, mf.linear(), mf.USA, law, frequencies=spread)
+    plain = (circle, mf.linear(), mf.USA)
+    refused("law of labels, and tokens have none here", mf.Problem, *plain, law)
+    refused("frequencies have from_labels", mf.Problem, *plain, law, frequencies=spread)
     with pytest.raises(TypeError, match=r"densities\(0.5\) gave 3.0 \(float\), expected a law"):
         mf.from_labels(lambda s: 3.0).parts(circle, np.array([0.5]))
-    refused(r"this problem has two", mf.Problem(circle, causal, frequencies=spread).labels)
-    with pytest.raises(ValueError, match=r"on the circle; elsewhere a rotation has an axis"):
-        mf.Problem(mf.Sphere(), mf.linear(), mf.USA, frequencies=spread)
-    refused(r"with a mask or with frequencies", mf.Problem(circle, mf.linear(), mf.USA).labels)
-    with pytest.raises(ValueError, match=r"incoherence_growth_rates has their stability"):
-        _ = mf.Problem(circle, mf.linear(), mf.USA, frequencies=spread).zonal
+    refused("this problem has two", mf.Problem(circle, causal, frequencies=spread).labels)
+    axis = "on the circle; elsewhere a rotation has an axis"
+    refused(axis, mf.Problem, mf.Sphere(), *plain[1:], frequencies=spread)
+    refused("with a mask or with frequencies", mf.Problem(*plain).labels)
+    stability = "incoherence_growth_rates has their stability"
+    refused(stability, getattr, mf.Problem(*plain, frequencies=spread), "zonal")
 
 
 def test_labelled_densities_say_what_does_not_fit():
     """Parts and labels that do not belong together would be read as others."""
-    options = {"parts": [[1.0, 0.1]], "labels": [0.5, 0.7], "label_weights": [1.0]}
-    with pytest.raises(ValueError, match=r"expected \(M, number of coefficients\), \(M,\)"):
-        mf.LabelledDensity(mf.Circle(), [1.0], **options)
-    with pytest.raises(ValueError, match=r"finite, and of mass 1"):
-        mf.LabelledDensity(mf.Circle(), [1.0], parts=[[2.0]], labels=[0.5], label_weights=[1.0])
+    for parts, labels, message in (
+        ([[1.0, 0.1]], [0.5, 0.7], r"expected \(M, number of coefficients\), \(M,\)"),
+        ([[2.0]], [0.5], "finite, and of mass 1"),
+    ):
+        options = {"parts": parts, "labels": labels, "label_weights": [1.0]}
+        refused(message, mf.LabelledDensity, mf.Circle(), [1.0], **options)

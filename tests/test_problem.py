@@ -2,29 +2,27 @@
 
 import numpy as np
 import pytest
+from parameters import refused, together
 
 import meanfield as mf
 
 
-@pytest.mark.parametrize("strength", [0.0, np.nan, np.inf])
-def test_flow_refuses_impossible_strength(strength):
-    """Strength 0 would be a problem in which nothing happens."""
-    with pytest.raises(ValueError, match="strength must be (finite and not 0|a finite number)"):
-        mf.Flow("none", strength=strength)
-
-
-@pytest.mark.parametrize("diffusivity", [-0.1, np.nan, np.inf])
-def test_flow_refuses_impossible_diffusivity(diffusivity):
-    """Backward heat is not well posed."""
-    with pytest.raises(ValueError, match="diffusivity must be (finite and >= 0|a finite number)"):
-        mf.Flow("none", diffusivity=diffusivity)
+@together("name, value, message", [
+    ("strength", 0.0, "finite and not 0"),
+    ("diffusivity", -0.1, "finite and >= 0"),
+    *[(name, value, "a finite number") for name in ("strength", "diffusivity")
+      for value in (np.nan, np.inf)],
+])  # fmt: skip
+def test_impossible_flow_is_refused(name, value, message):
+    """Strength 0 would be a problem in which nothing happens; backward heat is not well posed."""
+    refused(f"{name} must be {message}", mf.Flow, "none", **{name: value})
 
 
 def test_normalized_flow_refuses_kernels_that_change_sign():
     """Division by Z = 0 on the way; the message says how low the kernel falls."""
-    with pytest.raises(ValueError, match="needs a positive kernel; 'mine' falls to -1"):
-        mf.Problem(mf.Circle(), mf.zonal(lambda s: s, name="mine"), mf.SA)
-    mf.Problem(mf.Circle(), mf.zonal(lambda s: s, name="mine"), mf.USA)
+    kernel, message = mf.zonal(lambda s: s, name="mine"), "a positive kernel; 'mine' falls to -1"
+    refused(f"needs {message}", mf.Problem, mf.Circle(), kernel, mf.SA)
+    mf.Problem(mf.Circle(), kernel, mf.USA)
 
 
 @pytest.mark.parametrize("beta", [-1e6, -3.0, 3.0, 1e6])
@@ -36,8 +34,8 @@ def test_normalized_flow_accepts_kernels_that_underflow(beta):
 @pytest.mark.parametrize("kernel", [mf.linear(), mf.Attention([mf.Head()] * 2, beta=1.0)])
 def test_r_d_has_no_uniform_state(kernel):
     """Rates about a law that does not exist would be numbers all the same."""
-    with pytest.raises(ValueError, match="rests on the uniform measure, and space:4 has none"):
-        mf.growth_rates(mf.Problem(mf.Euclidean(4), kernel), 3)
+    problem = mf.Problem(mf.Euclidean(4), kernel)
+    refused("the uniform measure, and space:4 has none", mf.growth_rates, problem, 3)
 
 
 @pytest.mark.parametrize("beta, least", [(0.1, 12), (5.0, 12), (100.0, 60)])
@@ -49,8 +47,8 @@ def test_moment_degree_is_the_kernel_s_and_at_least_twelve(beta, least):
 
 def test_problem_is_uniform_by_default():
     """Stability needs no initial measure."""
-    assert mf.Problem(mf.Circle(), mf.linear(), mf.USA).initial_measure().max_degree == 0
-    assert "uniform" in repr(mf.Problem(mf.Circle(), mf.linear(), mf.USA))
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
+    assert problem.initial_measure().max_degree == 0 and "uniform" in repr(problem)
 
 
 def test_free_energy_exists_where_the_flow_is_a_gradient():

@@ -18,7 +18,7 @@ def test_simulate_converts_units_at_the_boundary():
     np.testing.assert_allclose(paper.time, [0.0, 0.05, 0.1], rtol=1e-15)
     np.testing.assert_allclose(paper.scaled_time, scaled.time, rtol=1e-15)
     growth = mf.growth_rate_max(problem) * paper.scaled_time
-    # Told to fifteen digits.
+    # Printed to fifteen digits.
     np.testing.assert_allclose(paper.time_in("growth"), growth, rtol=5e-15)
     grown = mf.simulate(problem, until=3.0, unit="growth", save=2, tolerance=1e-4)
     assert grown.time[-1] == 3.0
@@ -28,27 +28,23 @@ def test_simulate_converts_units_at_the_boundary():
     np.testing.assert_allclose(paper.moments, scaled.moments, rtol=0, atol=1e-12)
 
 
-@together("until", [0.0, -1.0, np.nan, np.inf])
-def test_save_times_refuse_an_impossible_end(until):
-    """Time runs forward, and ends."""
-    refused("until must be positive and finite", save_times, until, 3)
+LIST = "save must be a number of times or a list of finite times"
 
 
 @together(
-    "save, message",
+    "until, save, message",
     [
-        (1, "save must be at least 2 times, got 1"),
-        ([], "save must be a number of times or a list of finite times"),
-        ([0.0, np.nan], "save must be a number of times or a list of finite times"),
-        ([[0.0, 1.0]], "save must be a number of times or a list of finite times"),
-        ([0.0, 1.0, 1.0], "save times must be increasing and not negative"),
-        ([-1.0, 1.0], r"must be increasing and not negative, got \[-1.0, 1.0\]"),
-        ([0.0, 2.5], "save holds 2.5, later than until = 2"),
+        *[(end, 3, "until must be positive and finite") for end in (0.0, -1.0, np.nan, np.inf)],
+        (2.0, 1, "save must be at least 2 times, got 1"),
+        *[(2.0, save, LIST) for save in ([], [0.0, np.nan], [[0.0, 1.0]])],
+        (2.0, [0.0, 1.0, 1.0], "save times must be increasing and not negative"),
+        (2.0, [-1.0, 1.0], r"must be increasing and not negative, got \[-1.0, 1.0\]"),
+        (2.0, [0.0, 2.5], "save holds 2.5, later than until = 2"),
     ],
 )
-def test_save_times_refuse_what_cannot_be_saved(save, message):
-    """Each with its own reason."""
-    refused(message, save_times, 2.0, save)
+def test_impossible_save_times_are_refused(until, save, message):
+    """A run would never end, or save at times that it does not reach."""
+    refused(message, save_times, until, save)
 
 
 def test_save_times_count_start_and_end():

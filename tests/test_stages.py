@@ -1,5 +1,6 @@
 """Stages: each ends where it is to end, all on one clock, whatever carries the measure."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,9 +48,8 @@ def test_poisson_densities_have_the_sum_of_strengths_for_time(name):
     stages = [
         mf.Stage(0.37), mf.Stage(0.9, flow=mf.Flow(True, -2.0)), mf.Stage(flow=mf.Flow("none")),
     ]  # fmt: skip
-    problem = mf.Problem(
-        mf.Circle(), mf.linear(), mf.Flow("none", strength=3.0), law, stages=stages
-    )
+    flow = mf.Flow("none", strength=3.0)
+    problem = mf.Problem(mf.Circle(), mf.linear(), flow, law, stages=stages)
     run = mf.simulate(problem, 1.5, save=[0.37, 0.6, 1.5], representation=name)
     values = np.array([0.37 * 3, 0.37 * 3 - 2 * 0.23, 0.37 * 3 - 2 * 0.53 + 0.6])
     np.testing.assert_allclose(run.moments[:, 1].real, poisson_radius(values, radius), atol=1e-9)
@@ -74,12 +74,13 @@ def test_stages_are_runs_joined_by_hand(name, flow):
 
 def test_characteristics_hold_through_stages_what_a_density_does():
     """Nodes would keep the velocity, or the units, of the stage before."""
-    runs = [
+    density, nodes = (
         mf.simulate(switched(), 1.0, save=[0.5, 1.0], representation=name)
         for name in ("density", "characteristics")
-    ]
+    )
     # Cells leave 1e-10 each.
-    assert np.abs(runs[0].moments[:, :13] - runs[1].moments[:, :13]).max() < 1e-9
+    assert np.abs(density.moments[:, :13] - nodes.moments[:, :13]).max() < 1e-9
+    assert [(e.time, e.text) for e in density.events] == [(0.5, "stage 2 begins")]
 
 
 @pytest.mark.slow
@@ -103,12 +104,10 @@ def test_what_a_later_stage_takes_apart_does_not_become_one():
     problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, tokens, stages=stages)
     run = mf.simulate(problem, 60.0, save=[20.0, 60.0])
     assert set(run.representation) == {"particles"}
-    assert run.moments[0, 1].__abs__() > 0.999999
-    assert run.moments[1, 1].__abs__() < 1e-2
-    atoms = mf.from_points([0.0, 1.0], name="atoms")
-    both = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, atoms, stages=stages)
-    with pytest.raises(ValueError, match="not all stages hold together what has met"):
-        mf.simulate(both, 1.0, representation="atoms")
+    assert abs(run.moments[0, 1]) > 0.999999 and abs(run.moments[1, 1]) < 1e-2
+    both = replace(problem, initial=mf.from_points([0.0, 1.0], name="atoms"))
+    message = "not all stages hold together what has met"
+    refused(message, mf.simulate, both, 1.0, representation="atoms")
 
 
 NOISY = mf.Problem(
@@ -137,39 +136,31 @@ def test_resumed_runs_are_the_same_to_the_bit(case, tmp_path):
     problem, options = CASES[case]
     times = [1.0, 2.0, 3.0, 4.0] if problem.layers else [0.3, 0.5, 0.7, 1.0]
     whole = mf.simulate(problem, times[-1], save=times, **options)
+    stored = options | {"output": tmp_path / "x.h5", "resume": True}
     for count in (1, 2, 4):
-        until = times[:count]
         # Later stages and ends are the same, whatever has been reached.
-        run = mf.simulate(
-            problem, until[-1], save=until, output=tmp_path / "x.h5", resume=True, **options
-        )
+        run = mf.simulate(problem, times[count - 1], save=times[:count], **stored)
     np.testing.assert_array_equal(run.moments, whole.moments)
     assert [e.text for e in run.events] == [e.text for e in whole.events]
     assert "stage 2 begins" in [e.text for e in run.events]
 
 
-def test_a_stage_that_begins_at_a_saved_time_is_an_event():
-    """The event would be taken for one of before that save."""
-    run = mf.simulate(switched(), 1.0, save=[0.5, 1.0])
-    assert [(e.time, e.text) for e in run.events] == [(0.5, "stage 2 begins")]
-
-
 def test_later_stages_are_refused_before_anything_runs():
     """A run would fail at the end of a stage, hours later."""
-    options: dict[str, Any] = {"representation": "characteristics"}
     noise = [mf.Stage(end=0.5), mf.Stage(flow=mf.Flow(True, 1.0, 0.1))]
-    problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, LAW, stages=noise)
-    refused("stage 2: characteristics cannot carry diffusion", mf.simulate, problem, 1.0, **options)
-    with pytest.raises(ValueError, match="stage 2: particles with noise .* need a time step"):
-        mf.simulate(problem, 1.0, representation="particles", tokens=5)
-    with pytest.raises(ValueError, match="stage 2: max_degree = 24 is below degree"):
-        mf.simulate(switched(), 1.0, representation="density", max_degree=24)
-    causal = [mf.Attention([mf.Head()], beta=beta, mask="causal") for beta in (2.0, 6.0)]
-    layers = mf.Problem(
-        mf.Circle(), causal[0], initial=LAW, stages=[mf.Stage(0.5), mf.Stage(kernel=causal[1])]
+    problem = replace(switched(), stages=noise)
+    first, second = (mf.Attention([mf.Head()], beta=beta, mask="causal") for beta in (2.0, 6.0))
+    causal = mf.Problem(
+        mf.Circle(), first, initial=LAW, stages=[mf.Stage(0.5), mf.Stage(kernel=second)]
     )
-    with pytest.raises(ValueError, match="stage 2: max_degree = 24 is below degree"):
-        mf.simulate(layers, 1.0, labels=4, max_degree=24)
+    degree = "max_degree = 24 is below degree"
+    for case, options, message in (
+        (problem, {"representation": "characteristics"}, "characteristics cannot carry diffusion"),
+        (problem, {"representation": "particles", "tokens": 5}, "particles .* need a time step"),
+        (switched(), {"representation": "density", "max_degree": 24}, degree),
+        (causal, {"labels": 4, "max_degree": 24}, degree),
+    ):
+        refused(f"stage 2: {message}", mf.simulate, case, 1.0, **options)
     for theory in (mf.growth_rates, mf.linear_operator, mf.predict_clusters):
         refused("the problem has 2 stages: take one of problem.staged", theory, problem, 3)
     refused("2 stages", mf.convergence_study, problem, 1.0, tokens=[10, 20], runs=2)
@@ -192,15 +183,12 @@ def test_a_run_knows_the_problem_of_each_saved_time(tmp_path):
 @pytest.mark.parametrize("step", [0.3, 0.0])
 def test_layers_go_on_where_weights_are_small(placement, step):
     """Layers would end at a stage whose weights are e^-59 beside another stage's."""
-
-    def heads(beta: float) -> mf.Attention:
-        score = np.diag([1.0, 1.0, 1.0, 0.9])
-        return mf.Attention([mf.Head(score=score)], beta=beta, normalization="none")
-
+    head = mf.Head(score=np.diag([1.0, 1.0, 1.0, 0.9]))
+    soft, sharp = (mf.Attention([head], beta=beta, normalization="none") for beta in (1.0, 60.0))
     law = mf.from_points(np.random.default_rng(0).standard_normal((6, 4)))
-    stages = [mf.Stage(end=3), mf.Stage(end=5, kernel=heads(1.0)), mf.Stage(kernel=heads(60.0))]
+    stages = [mf.Stage(end=3), mf.Stage(end=5, kernel=soft), mf.Stage(kernel=sharp)]
     layers = mf.Layers(step, None, placement)
-    problem = mf.Problem(mf.Sphere(4), heads(60.0), initial=law, layers=layers, stages=stages)
+    problem = mf.Problem(mf.Sphere(4), sharp, initial=law, layers=layers, stages=stages)
     assert mf.simulate(problem, until=6, save=[6.0]).time[-1] == 6.0
 
 

@@ -20,10 +20,11 @@ LAW = mf.perturbed_uniform([[3, 0.1, 0.0], [1, 0.0, 0.02]])
 USA, SA = (mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAW) for flow in (mf.USA, mf.SA))
 TOKENS: dict[str, Any] = {"representation": "particles", "tokens": 40}
 HEAD = mf.Head(score=[1.0, 0.5], value=[1.0, 0.5])
+NOISE = mf.Flow("none", diffusivity=0.1)
 
 
-def of(kernel: Any, **options: Any) -> mf.Problem:
-    return mf.Problem(mf.Circle(), kernel, initial=options.pop("initial", LAW), **options)
+def of(kernel: Any, flow: mf.Flow | None = None, initial: mf.Law = LAW) -> mf.Problem:
+    return mf.Problem(mf.Circle(), kernel, flow, initial)
 
 
 def vectors(d: int) -> Any:
@@ -35,22 +36,10 @@ HONEST: dict[str, Callable[[], Run]] = {
     "density, handed over": lambda: mf.simulate(USA, 30.0, save=13),
     "softmax": lambda: mf.simulate(SA, 4.0, save=5),
     "handed over between saves": lambda: mf.simulate(
-        mf.Problem(
-            mf.Circle(),
-            mf.exponential(5.0),
-            mf.SA,
-            mf.perturbed_uniform([[1, 0.1, 0.05], [3, 0.1, 0]]),
-        ),
-        6.0,
-        save=9,
+        replace(SA, initial=mf.perturbed_uniform([[1, 0.1, 0.05], [3, 0.1, 0]])), 6.0, save=9
     ),
-    "noise": lambda: mf.simulate(
-        mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.1), LAW), 5.0, save=6
-    ),
-    "noisy tokens": lambda: mf.simulate(
-        mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.1), LAW), 2.0, save=5,
-        step=0.1, **TOKENS,
-    ),
+    "noise": lambda: mf.simulate(of(mf.linear(), NOISE), 5.0, save=6),
+    "noisy tokens": lambda: mf.simulate(of(mf.linear(), NOISE), 2.0, save=5, step=0.1, **TOKENS),
     "repulsion": lambda: mf.simulate(
         replace(USA, flow=mf.Flow("none", strength=-1.0)), 8.0, save=9
     ),
@@ -121,6 +110,13 @@ def failed(run: Run) -> set[str]:
     return {check.name for check in verify(run).failed}
 
 
+def with_rate(run: Run, k: int) -> Run:
+    """Run whose dissipation at one save is larger by a thousandth."""
+    rate = run.diagnostics["energy_dissipation"].copy()
+    rate[k] *= 1.001
+    return replace(run, diagnostics=run.diagnostics | {"energy_dissipation": rate})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["density", "tokens"])
 def test_what_was_altered_is_detected(name, request):
@@ -145,34 +141,34 @@ def test_what_was_altered_is_detected(name, request):
     times[[k, k + 1]] = times[[k + 1, k]]
     assert "times" in failed(replace(run, scaled_time=times))
 
-    rate = run.diagnostics["energy_dissipation"].copy()
-    rate[k] *= 1.001
-    wrong = replace(run, diagnostics=run.diagnostics | {"energy_dissipation": rate})
-    assert failed(wrong) == {"dissipation"}
+    assert failed(with_rate(run, k)) == {"dissipation"}
 
-    other = replace(run.problem, kernel=mf.exponential(5.01))
-    assert {"problem", "growth rates", "energy", "dissipation"} <= failed(
-        replace(run, source_problem=other)
-    )
+    other = replace(run, source_problem=replace(run.problem, kernel=mf.exponential(5.01)))
+    assert {"problem", "growth rates", "energy", "dissipation"} <= failed(other)
     law = mf.perturbed_uniform([[3, 0.1001, 0.0], [1, 0.0, 0.02]])
     start = {"start"} if name == "density" else set()
     assert failed(replace(run, source_problem=replace(run.problem, initial=law))) == start
     # As if it had taken one hundredth less time: nothing else is wrong.
     hurried = failed(replace(run, scaled_time=0.99 * run.scaled_time))
     assert hurried == {"action bound", "integrated again"}
-    assert failed(replace(run, attributes=run.attributes | {"status": "interrupted"})) == {
-        "complete"
-    }
+    interrupted = replace(run, attributes=run.attributes | {"status": "interrupted"})
+    assert failed(interrupted) == {"complete"}
 
 
 # Centres of clusters are mirrored, too, and no state leads to its mirror image.
 _JUMP = ("observables", "integrated again")
 
 
-def mirrored(measure: mf.Density | mf.Measure) -> mf.Density | mf.Measure:
-    if isinstance(measure, mf.Density):
-        return mf.Density(measure.manifold, measure.coefficients.conj())
-    return mf.Measure(measure.manifold, -measure.points, measure.weights)
+def mirrored(run: Run, k: int) -> Run:
+    """Run whose states are mirrored from one save on."""
+    half: list[mf.Density | mf.Measure] = []
+    for measure in run.measures[k:]:
+        if isinstance(measure, mf.Density):
+            half.append(mf.Density(measure.manifold, measure.coefficients.conj()))
+        elif measure is not None:
+            half.append(mf.Measure(measure.manifold, -measure.points, measure.weights))
+    moments = np.concatenate([run.moments[:k], run.moments[k:].conj()])
+    return replace(run, moments=moments, measures=(*run.measures[:k], *half))
 
 
 @pytest.mark.slow
@@ -180,13 +176,7 @@ def mirrored(measure: mf.Density | mf.Measure) -> mf.Density | mf.Measure:
 def test_mirrored_half_way_is_detected(name, request):
     """States, moments and energies would agree, and the run jump."""
     run: Run = request.getfixturevalue(name)
-    k = len(run.scaled_time) // 2
-    half = tuple(each for each in run.measures[k:] if each is not None)
-    turned = replace(
-        run,
-        moments=np.concatenate([run.moments[:k], run.moments[k:].conj()]),
-        measures=(*run.measures[:k], *map(mirrored, half)),
-    )
+    turned = mirrored(run, len(run.scaled_time) // 2)
     moving = {"speed", "mean angle", "order"} if name == "tokens" else set()
     assert failed(turned) == {"path of moments", "action bound", *_JUMP} | moving
     # Without a state it is found, too.
@@ -201,14 +191,11 @@ def test_tokens_that_pass_each_other_are_detected():
     head = mf.Head(score=[[1.0, 0.4], [-0.3, 0.5]], value=[[1.0, 0.2], [0.4, -0.5]])
     run = mf.simulate(of(mf.Attention([head], beta=4.0)), 12.0, save=3, **drawn)
     assert verify(run)["order"].passed
-    turned = tuple(mirrored(each) for each in run.measures[1:] if each is not None)
-    moments = np.concatenate([run.moments[:1], run.moments[1:].conj()])
-    wrong = failed(replace(run, moments=moments, measures=(run.measures[0], *turned)))
-    assert wrong == {"order", *_JUMP}
+    assert failed(mirrored(run, 1)) == {"order", *_JUMP}
     # Numbers of turns, and tokens in the same place, are no order.
-    angles = [0.0, 2.0 * np.pi, 1.0, -1.0, 7.0]
-    along = mf.simulate(of(mf.exponential(2.0), initial=mf.from_points(angles)), 9.0, save=4,
-                        representation="particles")  # fmt: skip
+    law = mf.from_points([0.0, 2.0 * np.pi, 1.0, -1.0, 7.0])
+    problem = of(mf.exponential(2.0), initial=law)
+    along = mf.simulate(problem, 9.0, save=4, representation="particles")
     assert verify(along)["order"].passed
 
 
@@ -244,18 +231,14 @@ def test_large_runs_are_checked_at_a_sample_of_their_saves(tokens, monkeypatch):
     assert checks.passed, str(checks)
     for name in ("observables", "torque", "dissipation", "action bound"):
         assert checks[name].note.endswith("5 of 21 states, as all would take long")
-    rate = tokens.diagnostics["energy_dissipation"].copy()
-    rate[8] *= 1.001
-    altered = replace(tokens, diagnostics=tokens.diagnostics | {"energy_dissipation": rate})
-    assert "dissipation" in failed(altered)
+    assert "dissipation" in failed(with_rate(tokens, 8))
 
 
 @pytest.mark.slow
 def test_progress_has_every_check(tmp_path):
     """A bar would count 27 of 26 checks, as files and fluctuations have checks of their own."""
-    law = mf.perturbed_uniform([[2, 0.1, 0.0]])
     path = tmp_path / "r.h5"
-    mf.simulate(replace(SA, initial=law), until=1.0, save=3, fluctuations=2, output=path)
+    mf.simulate(SA, until=1.0, save=3, fluctuations=2, output=path)
     records: list[str] = []
     lengths: list[int] = []
 
@@ -293,13 +276,15 @@ def test_file_of_a_run_has_its_hash(tmp_path, density):
     assert {"problem", "growth rates", "energy"} <= failed(changed)
 
 
-@pytest.fixture(scope="module", params=["kernel", "heads"])
+@pytest.fixture(
+    scope="module",
+    params=[mf.exponential(5.0), mf.Attention([mf.Head(score=B1, value=V1)], beta=2.0)],
+    ids=["kernel", "heads"],
+)
 def edited(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Callable[[Any], set[str]]:
     """Function: which checks fail of a file that was edited and has lost its hash."""
-    matrix = mf.Head(score=B1, value=V1)
-    kernels = {"kernel": mf.exponential(5.0), "heads": mf.Attention([matrix], beta=2.0)}
     path = tmp_path_factory.mktemp("edited") / "run.h5"
-    mf.simulate(of(kernels[request.param]), until=4.0, save=9, output=path)
+    mf.simulate(of(request.param), until=4.0, save=9, output=path)
     content = path.read_bytes()
     assert verify(path).passed
 
@@ -339,12 +324,8 @@ def test_states_that_do_not_follow_are_detected(edited):
             file[name][...] = values
 
     def repeated(file: h5py.File) -> None:
-        stored = stored_observables(file)
-        for name in (
-            "moments",
-            "density/coefficients",
-            *(f"observables/{each}" for each in stored),
-        ):
+        stored = [f"observables/{name}" for name in stored_observables(file)]
+        for name in ("moments", "density/coefficients", *stored):
             values = file[name][()]
             values[4] = values[5]
             file[name][...] = values
@@ -377,19 +358,17 @@ def test_power_grows_no_faster_than_its_rate(space, strength):
     rng = np.random.default_rng(2)
     problem = mf.Problem(space, mf.exponential(4.0), mf.Flow("none", strength=strength))
     falls, grows = motions.power_rates(problem) or (0.0, 0.0)
-    step = 1e-4
-    largest = 0.0
+    step, largest = 1e-4, 0.0
     for _ in range(25):
         # Few tokens: those of many have rates in between.
-        points = space.random_points(int(rng.integers(2, 4)), rng)
-        law = mf.from_points(points)
+        law = mf.from_points(space.random_points(int(rng.integers(2, 4)), rng))
         run = mf.simulate(replace(problem, initial=law), step, save=2, representation="particles")
         powers = [motion(problem, each, 1e-10).power for each in run.measures if each is not None]
         rate = (powers[1] - powers[0]) / (step * powers[0])
         # The rate changes by itself, squared, in a step.
         assert -falls - 0.01 <= rate <= grows + 0.01
         largest = max(largest, rate / grows, -rate / falls)
-    # Bounds that are far off would see nothing.
+    # Bounds that are far off would detect nothing.
     assert largest > 0.25
 
 
@@ -403,7 +382,7 @@ def test_mean_inverse_partition_bounds_every_measure():
         inverse = float((1.0 / np.exp(6.0 * (x @ x.T) - 6.0).mean(axis=1)).mean())
         assert inverse <= bound <= np.exp(12.0)
     # On the circle the covering is the better of the two bounds by far.
-    assert (motions.mean_inverse_partition(replace(SA)) or 0.0) < 30.0
+    assert (motions.mean_inverse_partition(SA) or 0.0) < 30.0
 
 
 @pytest.mark.slow
@@ -417,9 +396,7 @@ def test_mean_inverse_partition_bounds_every_measure():
 )
 def test_fluctuations_that_were_altered_are_detected(what, check):
     """Covariances, their start, and the limit that they are about."""
-    law = mf.perturbed_uniform([[2, 0.1, 0.0], [3, 0.0, 0.05]])
-    problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA, law)
-    run = mf.simulate(problem, until=1.0, save=3, fluctuations=2)
+    run = mf.simulate(SA, until=1.0, save=3, fluctuations=2)
     assert run.fluctuations is not None
     assert verify(run).passed and verify(run)[check].passed
     values = getattr(run.fluctuations, what).copy()
