@@ -123,20 +123,3 @@ def test_resumed_choice_is_that_of_one_sweep(config, tmp_path, cli, monkeypatch)
     assert sum(m.status == "completed" for m in mf.load_sweep(tmp_path / "two").members) >= 19
     cli(*words, "-o", tmp_path / "two", "--resume")
     assert mf.load_sweep(tmp_path / "two").members == mf.load_sweep(tmp_path / "one").members
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--adaptive", "energy:x"), "or energy@0.5, got 'energy:x'"),
-        (("--adaptive", ":1"), "an observable with its jump or level"),
-        (("--adaptive", "energy:-1"), "an observable with its jump or level"),
-        (("--adaptive", "energy", "--part", "0/2"), "leave out --part and --collect"),
-        (("--adaptive", "energy@"), "an observable with its jump or level"),
-        (("--adaptive", "enrgy"), "enrgy is no observable"),
-    ],
-)
-def test_goal_that_is_none_is_refused(config, tmp_path, cli, options, message):
-    """All members would be run, or none, without a word."""
-    assert message in cli.refused("sweep", config, *OVER, "-o", tmp_path / "x", *options)
-    assert not (tmp_path / "x").exists()

@@ -137,13 +137,6 @@ def test_first_steps_that_take_long_are_announced(config, cli, monkeypatch):
     assert float(match[1]) >= 1e6
 
 
-def test_mistakes_are_those_of_run(config, cli):
-    """A file would pass the check and fail the run."""
-    assert "[problem] beta" in cli.refused("check", config, "--set", "problem.beta=nine")
-    many = (*PARTICLES, "representation.tokens=9999999999")
-    assert "tokens would take about" in cli.refused("check", config, *many)
-
-
 @pytest.fixture
 def own(config):
     """A run file with a kernel of its own that says when it is executed."""

@@ -2,76 +2,43 @@
 
 import pytest
 from parameters import refused
-from run_folder import SMALL, digest
+from run_folder import digest
 
 import meanfield as mf
 from meanfield.store.locks import writer_lock
 from meanfield.studies.parts import Part, part_of
-
-CONFIG = (
-    SMALL
-    + """\
-compare = { tokens = [10, 20], runs = 4 }
-ensemble = { tokens = [10, 20, 30], runs = 5 }
-"""
-)
-DIAGRAM = ("--tokens", "6", "--dimension", "3", "--beta", "0.5", "4", "3", "--until", "4",
-           "--save", "5", "--runs", "7", "--score", "goe")  # fmt: skip
-OVER = ("--over", "problem.beta=1:2:3", "--over", "problem.normalization=softmax,none")
-PHASE = ("--manifold", "circle", "--beta", "2", "4", "5")
-PREDICT = (
-    "--manifold",
-    "circle",
-    "--beta",
-    "4",
-    "--tokens",
-    "50",
-    "--runs",
-    "70",
-    "--samples",
-    "9",
-)
-
-
-def words(name, config):
-    options = {"diagram": DIAGRAM, "phase": PHASE, "predict": PREDICT, "sweep": (config, *OVER)}
-    arguments = options.get(name, (config,))
-    return (name, *arguments, *(() if "--quiet" in arguments else ("--quiet",)))
-
 
 STUDIES = ("compare", "ensemble", "diagram", "phase", "predict", "sweep")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
-def test_parts_collect_to_the_study_of_one_process(config, tmp_path, cli, name):
+def test_parts_collect_to_the_study_of_one_process(results, tmp_path, cli, name):
     """A member would be made twice or never, draw other numbers, or go to another place."""
-    ending = "" if name == "sweep" else ".h5"
-    whole, path = tmp_path / f"whole{ending}", tmp_path / f"parts{ending}"
-    cli(*words(name, config), "-o", whole, "--workers", 1)
-    options = (*words(name, config), "-o", path)
+    path = tmp_path / ("parts" if name == "sweep" else "parts.h5")
+    options = results.words(name, path)
     for part in ("3/4", "0/4", "2/4"):
-        cli(*options, "--part", part, "--workers", 1)
+        cli(*options, "--part", part)
     # Collected before all are there: what is missing is named.
     cli(*options, "--collect", status=1)
     assert "missing, of parts 1 of 4" in cli.err
     assert "interrupted" in mf.load(path).attributes["status"]
-    cli(*options, "--part", "1/4", "--workers", 1)
-    cli(*options, "--part", "1/4", "--workers", 1)
+    cli(*options, "--part", "1/4")
+    cli(*options, "--part", "1/4")
     cli(*options, "--collect")
-    assert digest(path) == digest(whole)
+    assert digest(path) == digest(results[name])
     cli(*options, "--resume")
-    assert digest(path) == digest(whole)
+    assert digest(path) == digest(results[name])
 
 
 @pytest.mark.slow
-def test_more_parts_than_members(config, tmp_path, cli):
+def test_more_parts_than_members(results, tmp_path, cli):
     """Tasks without a member would fail, or leave a part that cannot be collected."""
-    options = (*words("ensemble", config), "--runs", 1, "-o", tmp_path / "x.h5")
-    for i in range(5):
-        cli(*options, "--part", f"{i}/5", "--workers", 1)
+    options = (*results.words("ensemble", tmp_path / "x.h5"), "--runs", 1)
+    for i in range(4):
+        cli(*options, "--part", f"{i}/4")
     cli(*options, "--collect")
-    assert mf.load(tmp_path / "x.h5").finished.tolist() == [1, 1, 1]
+    assert mf.load(tmp_path / "x.h5").finished.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(("text", "environment", "part"), [
@@ -111,10 +78,10 @@ def test_part_that_is_none_is_refused(text, environment, message):
 
 
 @pytest.mark.slow
-def test_parts_of_other_studies_are_refused(config, tmp_path, cli):
+def test_parts_of_other_studies_are_refused(results, tmp_path, cli):
     """Results of two studies would be mixed, or results would be lost."""
     path = tmp_path / "x.h5"
-    arguments = (*words("ensemble", config), "-o", path, "--workers", 1)
+    arguments = results.words("ensemble", path)
     assert "holds no parts" in cli.refused(*arguments, "--collect")
     cli(*arguments, "--part", "0/2")
     for options, message in (
@@ -138,11 +105,11 @@ def test_parts_of_other_studies_are_refused(config, tmp_path, cli):
 
 
 @pytest.mark.parametrize("name", ["ensemble", "sweep"])
-def test_second_writer_is_refused(config, tmp_path, cli, name):
+def test_second_writer_is_refused(results, tmp_path, cli, name):
     """A task that is started twice, or two collects, would tear a file in two."""
     path = tmp_path / ("x" if name == "sweep" else "x.h5")
-    options = (*words(name, config), "-o", path)
-    cli(*options, "--part", "0/2", "--workers", 1)
+    options = results.words(name, path)
+    cli(*options, "--part", "0/2")
     folder, ending = (path / "parts", "json") if name == "sweep" else (tmp_path / "x.parts", "h5")
     with writer_lock(folder / f"0-of-2.{ending}"):
         assert "is being written by another process" in cli.refused(*options, "--part", "0/2")

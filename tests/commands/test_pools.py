@@ -1,12 +1,7 @@
 """Where commands do their work: here, in local processes, on a Dask cluster."""
 
-import signal
-import subprocess
-import sys
-import time
 from contextlib import contextmanager
 
-import numpy as np
 import pytest
 
 import meanfield as mf
@@ -14,16 +9,6 @@ from meanfield.commands import compile, studies, study_commands
 from meanfield.commands.arguments import parser
 from meanfield.commands.studies import pool
 from meanfield.engines.threads import set_threads, threads
-from meanfield.store.study_file import read_result
-
-CONFIG = """\
-title = "Small"
-problem = { manifold = "circle", beta = 5.0, normalization = "none" }
-initial = { name = "perturbed_uniform", modes = [[3, 0.0, 0.2]] }
-representation = { tolerance = 1e-6 }
-time = { end = 4.0, save = 3 }
-compare = { tokens = [50, 2000], runs = 12 }
-"""
 
 
 def options(*arguments):
@@ -41,46 +26,14 @@ def test_no_more_processes_than_tasks():
         assert executor.submit(threads).result() == 2
 
 
-def test_one_place_is_chosen(config, cli):
-    """One of two options would be ignored silently."""
-    said = cli.refused("compare", config, "--workers", 2, "--scheduler", "tcp://127.0.0.1:1")
-    assert "--scheduler: not allowed with argument --workers" in said
-
-
 @pytest.mark.slow
-def test_missing_cluster_is_reported(config, cli, monkeypatch):
+def test_missing_cluster_is_reported(results, tmp_path, cli, monkeypatch):
     """The density would be run first, or an output be left behind."""
     pytest.importorskip("distributed")
     monkeypatch.setattr(study_commands, "_comparison_plan", None)
-    said = cli.refused("compare", config, "--scheduler", "nowhere")
-    assert said.startswith("meanfield: no Dask scheduler at 'nowhere'")
-    assert [path.name for path in config.parent.glob("*.h5")] == []
-
-
-@pytest.mark.slow
-def test_interrupt_leaves_a_file_and_one_line(cluster, config):
-    """Ctrl-C would wait for the cluster, lose what it had done, or show Dask's log."""
-    path = config.with_name("small-compare.h5")
-    many = ("--set", "compare.runs=10000", "--scheduler", cluster.address)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "meanfield", "compare", str(config), "--quiet", *many],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    deadline = time.monotonic() + 300.0
-    while not (path.exists() and np.isfinite(read_result(path, "comparison").distances).any()):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    message = f"{path} keeps what was finished, --resume goes on"
-    # Seconds on a machine of its own.
-    lines = process.communicate(timeout=300.0)[1].splitlines()
-    # The first run on a machine says that it compiles.
-    assert [line for line in lines if "compiling" not in line] == [
-        f"meanfield: interrupted; {message}"
-    ]
-    assert process.returncode == 130
-    assert "interrupted with" in read_result(path, "comparison").attributes["status"]
+    words = ("compare", results.config, "-o", tmp_path / "x.h5", "--scheduler", "nowhere")
+    assert cli.refused(*words).startswith("meanfield: no Dask scheduler at 'nowhere'")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow

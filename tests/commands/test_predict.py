@@ -163,36 +163,3 @@ def test_file_of_runs_gives_the_same_prediction(cli, tmp_path, monkeypatch):
     picture = mf.load(path).plot()
     shares = [bar.get_height() for bar in picture.axes[0].patches]
     assert shares == [*mf.load(path).law.distribution.values()]
-
-
-def test_files_of_runs_that_are_refused(cli, tmp_path):
-    """Runs of two problems would be mixed, or a file would hold nothing."""
-    arguments, path = ["predict", *f"{CIRCLE} --tokens 200 --workers 1".split()], tmp_path / "x.h5"
-    cli(*arguments, "-o", path, "--runs", 2, "--quiet")
-    for options, message in (
-        (("--resume", "--runs", 1), "--runs 1 is fewer than the 2"),
-        (("--resume", "--runs", 2, "--beta", 4), "has another beta"),
-        (("--resume", "--runs", 2, "--seed", 4), "has another seed"),
-        (("--overwrite", "--runs", 0), "there are none: give --runs N"),
-        (("--overwrite", "--diffusivity", 0.01), "diffusi"),
-        (("--overwrite", "--strength", -1), "nothing grows beyond degree 1"),
-    ):
-        assert message in cli.refused(*arguments, "-o", path, *options)
-    assert "give -o OUT.h5" in cli.refused(*arguments, "--part", "0/2")
-    assert mf.load(path).finished.tolist() == [2]
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("--manifold circle --beta 5 --runs 0", "-o keeps short runs, and there are none: give"),
-        ("--manifold sphere --beta 1800 --runs 9", "potentials of degree 222 on the sphere"),
-    ],
-)
-def test_runs_that_answer_nothing_are_refused_before_they_begin(
-    cli, tmp_path, monkeypatch, line, message
-):
-    """Hours of runs would end in the refusal of their question."""
-    monkeypatch.setattr("meanfield.commands.predict.execute_study", None)
-    words = ["predict", *line.split(), "--tokens", "1000", "-o", tmp_path / "runs.h5"]
-    assert message in cli.refused(*words)

@@ -1,67 +1,51 @@
 """`meanfield info --provenance`: where runs and studies come from, and whether they are whole."""
 
+import json
 import re
+import shutil
 
 import h5py
 import numpy as np
 import pytest
+from run_folder import SMALL
 
 import meanfield as mf
 from meanfield.commands.info import provenance_report
-from meanfield.commands.main import main
 from meanfield.engines.threads import threads
 from meanfield.store import recorder
 from meanfield.store.run_file import load
 
-TEXT = """\
-problem = { manifold = "circle", beta = 4.0, normalization = "none" }
-initial = { name = "perturbed_uniform", modes = [[1, 0.1, 0.0]] }
-time = { end = 2.0, save = 6 }
-compare = { tokens = [5, 8], runs = 2 }
-ensemble = { tokens = [10], runs = 2 }
-"""
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("origin")
-    (path / "x.toml").write_text(TEXT)
-    for command in ("run", "compare", "ensemble"):
-        workers = [] if command == "run" else ["--workers", "1"]
-        output = str(path / f"x-{command}.h5")
-        assert main([command, str(path / "x.toml"), "--quiet", "-o", output, *workers]) == 0
-    return path
-
-
+CONFIG = SMALL.replace("end = 1.0, save = 2", "end = 2.0, save = 6")
 PHASES = {
     "run": {"setup", "stepping", "observing", "writing"},
     "compare": {"setup", "running", "writing"},
     "ensemble": {"setup", "running", "writing"},
 }
+BEGIN = ("--set", "time.end=0.8", "--set", "time.save=3")
 
 
-@pytest.mark.parametrize("form", [[], ["--json"], ["--csv"], ["--provenance"]])
-def test_changed_bit_is_one_line(folder, form, tmp_path, cli):
-    """Edited numbers would pass for the run's."""
-    path = tmp_path / "changed.h5"
-    path.write_bytes((folder / "x-run.h5").read_bytes())
+@pytest.mark.parametrize("form", ["", "--json", "--csv", "--provenance", "--provenance --json"])
+@pytest.mark.parametrize("kind", PHASES)
+def test_changed_bit_is_one_line(results, kind, form, tmp_path, cli):
+    """Edited numbers would pass for those of the command."""
+    path, name = tmp_path / "changed.h5", "moments" if kind == "run" else "standard_error"
+    shutil.copy(results[kind], path)
     with h5py.File(path, "r+") as file:
-        row = file["moments"][3]
-        row.view(np.int64)[2] ^= 1
-        file["moments"][3] = row
-    assert cli("info", path, *form, status=1)
+        row = file[name][1]
+        row.view(np.int64)[1] ^= 1
+        file[name][1] = row
+    out = cli("info", path, *form.split(), status=1)
+    assert out and cli.err.count("\n") == 1
     assert cli.err.startswith(f"meanfield: {path}: the numbers are not those that were written")
-    assert cli.err.count("\n") == 1
+    if form == "--provenance --json":
+        assert json.loads(out)["result_hash_fits"] is False
 
 
 @pytest.mark.usefixtures("same_threads")
-def test_sessions_add_up(tmp_path, cli):
+def test_sessions_add_up(config, cli):
     """A resumed run would look like one of the last session alone."""
-    config, output = tmp_path / "x.toml", tmp_path / "x.h5"
-    config.write_text(TEXT)
-    before = threads()
-    command = ["run", config, "-o", output, "--quiet"]
-    cli(*command, "--set", "time.end=0.8", "--set", "time.save=3")
+    before, command, output = threads(), ["run", config, "--quiet"], config.with_suffix(".h5")
+    cli(*command, *BEGIN)
     first = cli.json("info", output, "--provenance")
     cli(*command, "--resume", "--threads", before + 1)
     second = cli.json("info", output, "--provenance")
@@ -75,12 +59,10 @@ def test_sessions_add_up(tmp_path, cli):
 
 
 @pytest.mark.slow
-def test_run_that_goes_on_has_no_hash(tmp_path, monkeypatch, cli):
+def test_run_that_goes_on_has_no_hash(config, monkeypatch, cli):
     """A file that is being written would be called changed, or keep the hash of its last stop."""
-    config, output = tmp_path / "x.toml", tmp_path / "x.h5"
-    config.write_text(TEXT)
-    command = ["run", config, "-o", output, "--quiet"]
-    cli(*command, "--set", "time.end=0.8", "--set", "time.save=3")
+    command, output = ["run", config, "--quiet"], config.with_suffix(".h5")
+    cli(*command, *BEGIN)
     assert "result_hash" in load(output).attributes
     monkeypatch.setattr(recorder, "FLUSH_SECONDS", 0.0)
     monkeypatch.setattr(recorder, "_FLUSH_SHARE", 0.0)
@@ -111,25 +93,25 @@ def test_file_of_an_earlier_version_is_described_as_far_as_it_goes():
     assert provenance_report({}, "cd").blocks == ["result hash  cd (not in the file)"]
 
 
-def test_table_of_provenance_is_refused(folder, cli):
+def test_table_of_provenance_is_refused(results, cli):
     """A spreadsheet would get words."""
-    said = cli.refused("info", folder / "x-run.h5", "--provenance", "--csv")
+    said = cli.refused("info", results["run"], "--provenance", "--csv")
     assert said == "meanfield: --provenance is no table: use it with --json, or without --csv.\n"
 
 
 @pytest.mark.parametrize("what", ["group", "dataset"])
 @pytest.mark.parametrize("kind", PHASES)
-def test_what_another_program_has_added_is_named(folder, kind, what, tmp_path, cli):
+def test_what_another_program_has_added_is_named(results, kind, what, tmp_path, cli):
     """A sound file would be called damaged, or another than was written, and be thrown away."""
     path = tmp_path / "x.h5"
-    path.write_bytes((folder / f"x-{kind}.h5").read_bytes())
+    shutil.copy(results[kind], path)
     name = "notes" if what == "dataset" else "notes/mine"
     with h5py.File(path, "r+") as file:
         file[name] = [1.0, 2.0]
     # Runs are read as they are, and refused where rows are to be added.
     words, text, entries = ("info", path), "notes", what
     if kind == "run":
-        words, text, entries = ("run", folder / "x.toml", "-o", path, "--resume"), name, "dataset"
+        words, text, entries = (*results.words("run", path), "--resume"), name, "dataset"
     said = cli.refused(*words)
     assert f"x.h5: another program has added the {entries} {text}, which is in the way" in said
     with h5py.File(path, "r+") as file:
@@ -138,9 +120,9 @@ def test_what_another_program_has_added_is_named(folder, kind, what, tmp_path, c
 
 
 @pytest.mark.parametrize("kind", PHASES)
-def test_object_and_block_hold_all_facts(folder, kind, cli):
+def test_object_and_block_hold_all_facts(results, kind, cli):
     """A program could not tell what computed a file, or a reader would have to know JSON."""
-    file = folder / f"x-{kind}.h5"
+    file = results[kind]
     answer = cli.json("info", file, "--provenance")
     assert answer["meanfield_version"] == answer["versions"]["meanfield"] == mf.__version__
     assert answer["versions"]["numpy"] == np.__version__

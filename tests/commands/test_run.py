@@ -1,8 +1,6 @@
 """`meanfield run`: outputs, resuming, and failures, as a user meets them."""
 
 import re
-import subprocess
-import sys
 
 import h5py
 import numpy as np
@@ -11,7 +9,6 @@ from run_folder import TEXT
 
 from meanfield.commands.main import main
 from meanfield.figures.draw.axes import facts_title
-from meanfield.store.locks import writer_lock
 from meanfield.store.run_file import load
 
 CONFIG = TEXT.replace("end = 20.0", "end = 2.0").replace("save = 9", "save = 5")
@@ -62,18 +59,6 @@ def test_stationary_run_says_so(config, cli):
     assert len(said) == 2
 
 
-def test_existing_output_stays(config, cli):
-    """A second run would destroy the first one."""
-    output, other = config.with_suffix(".h5"), ("--set", "problem.beta=5")
-    assert run(config, "--quiet") == 0
-    before = output.read_bytes()
-    said = cli.refused("run", config, *other)
-    assert "small.h5 exists: use --overwrite to replace it or --resume" in said
-    assert output.read_bytes() == before
-    assert run(config, "--quiet", "--overwrite", *other) == 0
-    assert load(output).attributes["beta"] == 5.0
-
-
 def test_link_to_an_output_stays_a_link(config, tmp_path):
     """The result would replace the link, and the place it points to stay empty."""
     (tmp_path / "big").mkdir()
@@ -81,23 +66,6 @@ def test_link_to_an_output_stays_a_link(config, tmp_path):
     link.symlink_to(target)
     assert run(config, "--quiet", "-o", str(link)) == 0
     assert link.is_symlink() and load(target).status == "completed"
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "--set problem.beta=nine",
-        "--set time.save=[0,75]",
-        "--set initial.modes=[[1,2.0,0.0]]",
-        "-o nodir/x.h5",
-        "--set output.path=.",
-        "--set representation.name=particles --set representation.tokens=9999999999",
-    ],
-)
-def test_mistake_is_status_2_before_anything_is_written(config, line, cli):
-    """A mistake would cost time, or leave files about."""
-    assert cli.refused("run", config, *line.split()).startswith("meanfield: ")
-    assert [path.name for path in config.parent.iterdir()] == ["small.toml"]
 
 
 @pytest.mark.slow
@@ -126,39 +94,6 @@ def test_under_resolved_run_fails_and_keeps_what_is_valid(config, cli):
     assert run(config, *coarse, "--resume") == 1
     after = load(output)
     assert np.array_equal(after.time, stopped.time) and after.status == stopped.status
-
-
-def test_second_process_is_refused(config, capsys):
-    """Two runs would write one file in turns."""
-    code = (
-        "import sys, time\nfrom pathlib import Path\n"
-        "from meanfield.store.locks import writer_lock\n"
-        "with writer_lock(Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()"
-    )
-    output = config.with_suffix(".h5")
-    with subprocess.Popen(
-        [sys.executable, "-c", code, str(output)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as other:
-        assert other.stdout is not None and other.stdout.readline() == "held\n"
-        for option in ("--quiet", "--resume", "--overwrite"):
-            assert run(config, option) == 2
-            assert "small.h5 is being written by another process." in capsys.readouterr().err
-        assert not output.exists()
-        other.communicate("")
-    assert run(config, "--quiet") == 0
-
-
-def test_lock_of_a_dead_process_is_no_lock(config):
-    """A killed run could never be resumed."""
-    (config.parent / ".small.h5.meanfield-lock").write_text("")
-    (config.parent / ".small.h5.meanfield-0123456789abcdef").write_text("half a file")
-    assert run(config, "--quiet", "--resume") == 0
-    assert sorted(path.name for path in config.parent.iterdir()) == ["small.h5", "small.toml"]
-    with writer_lock(config.with_suffix(".h5")):
-        pass
 
 
 @pytest.mark.slow

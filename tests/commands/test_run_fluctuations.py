@@ -130,21 +130,3 @@ def test_run_to_clusters_says_up_to_when(config, capsys):
     assert result is not None and 0 < result.resolved_until < result.times[-1]
     assert f"2 of 3 times are resolved: {result.note.split(': ', 1)[1]}" in said
     assert np.isnan(result.covariance[-1]).all() and np.isfinite(result.covariance[1]).all()
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ("fluctuations.degree=0", "[fluctuations] degree must be at least 1, got 0."),
-        ("fluctuations.degree=1000000000", "[fluctuations] the covariance of 2000000000 moments"),
-        ("fluctuations.tokens=0", "[fluctuations] tokens must be at least 1, got 0."),
-        ("fluctuations.max_degree=3", "[fluctuations] max_degree = 3 must be at least "),
-        ("fluctuations.order=3", "order is not a key of [fluctuations]."),
-        ("initial={name='atoms', angles=[0.0, 1.0]}", "the initial law gives points"),
-        ("problem.mask=causal", "not for masks and frequencies."),
-    ],
-)
-def test_what_has_no_fluctuations_is_refused_at_once(config, cli, changed, message):
-    """After hours of a run the mistake would be found."""
-    assert message in cli.refused("run", config, "--quiet", "--set", changed)
-    assert not config.with_suffix(".h5").exists()

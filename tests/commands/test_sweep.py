@@ -206,31 +206,6 @@ def test_times_that_differ_leave_the_last_values(config, tmp_path):
     np.testing.assert_array_equal(dataset.last_time, [1.0, 3.0])
 
 
-@pytest.mark.parametrize(("over", "message"), [
-    (("problem.bta=1,2",), "bta is not a key of [problem]. Did you mean problem.beta?"),
-    (("beta=1,2",), "needs SECTION.KEY=VALUE. Did you mean problem.beta?"),
-    (("problem.beta=1:2:0",), "COUNT must be 2 to 100000, got 0"),
-    (("problem.beta=1:2",), "must be LO:HI:COUNT or LO:HI:COUNT:log"),
-    (("problem.beta=-1:2:4:log",), "ends of a range with equal ratios"),
-    (("problem.beta=",), "lacks a value"),
-    (("problem.beta=1,1.0",), "has 1.0 twice"),
-    (("problem.beta=1e308:2e308:3",), "holds numbers that are out of range"),
-    (("problem.beta=1,2", "problem.beta=3"), "problem.beta is given twice"),
-    (("problem.beta=1,two",), '[problem] beta = "two" must be a number'),
-    (("time.save=2,3",), "time.save is given to --set, too: give one"),
-    (("compare.tokens=[10],[20]",), "changes nothing in runs: [compare] is none"),
-    (("problem.normalized=true,false", "problem.normalization=softmax,none"),
-     "problem.normalized says the same and is given, too"),
-    (("problem.beta=1:2:999", "problem.strength=1:2:999"), "998001 runs are more than 100000"),
-])  # fmt: skip
-def test_a_wrong_product_is_refused(over, message, config, tmp_path, capsys):
-    """A slip would be noticed after hours, or be swept as something else."""
-    assert sweep(config, tmp_path / "x", "--set", "time.save=2", over=over) == 2
-    said = capsys.readouterr().err
-    assert message in said and said.count("\n") == 1
-    assert not (tmp_path / "x").exists()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("over", "options", "message"), [
     ("problem.beta=1:2:3", (), "holds a sweep: use --overwrite to replace it or --resume to go on"),

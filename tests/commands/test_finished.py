@@ -1,0 +1,58 @@
+"""Finished results: neither replaced nor mixed with others, and resumed without work."""
+
+import pytest
+
+MISTAKES = {
+    "run": [("", "run.h5 exists: use --overwrite to replace it or --resume to go on")],
+    "compare": [
+        ("", "compare.h5 exists: use --overwrite to replace it or --resume to go on"),
+        ("--resume --set problem.beta=6.0", "[problem] beta differs"),
+        ("--resume --set time.end=5.0", "[time] end differs"),
+        ("--resume --set compare.seed=1", "[compare] seed differs"),
+        ("--resume --set compare.tokens=[5,30]", "[compare] tokens lacks 20"),
+        ("--resume --set compare.runs=2", "[compare] runs = 2 is fewer than"),
+    ],
+    "ensemble": [
+        ("", "ensemble.h5 exists: use --overwrite to replace it or --resume to go on"),
+        ("--resume --runs 1", "[ensemble] runs = 1 is fewer than"),
+        ("--resume --set ensemble.tokens=[60]", "[ensemble] tokens lacks 20, which"),
+        ("--resume --set ensemble.times=[1.0]", "[ensemble] times differs from that of"),
+        ("--resume --set problem.beta=6", "[problem] beta differs from that of"),
+        ("--resume --set ensemble.representation=density",
+         "[ensemble] representation differs from"),
+        ("--resume --set representation.tolerance=1e-10",
+         "[representation] tolerance differs from that of"),
+    ],
+    "diagram": [
+        ("", "diagram.h5 exists"),
+        ("--resume --seed 3", "has another seed: --resume may only add runs"),
+        ("--resume --runs 2", "--runs 2 is fewer than the 7"),
+    ],
+    "predict": [
+        ("--resume --runs 1", "--runs 1 is fewer than the 70"),
+        ("--resume --beta 5", "has another beta"),
+        ("--resume --seed 4", "has another seed"),
+        ("--overwrite --runs 0", "there are none: give --runs N"),
+        ("--overwrite --diffusivity 0.01", "diffusi"),
+        ("--overwrite --strength -1", "nothing grows beyond degree 1"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_finished_result_is_not_replaced_or_mixed(results, name, cli):
+    """Results of two problems would share a file, or a finished one be lost."""
+    before = results[name].read_bytes()
+    for line, message in MISTAKES[name]:
+        assert message in cli.refused(*results.words(name), *line.split()), line
+        assert results[name].read_bytes() == before, line
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_resume_of_a_finished_result_runs_nothing(results, name, cli):
+    """A report could not be had again without paying for the runs."""
+    before = results[name].read_bytes()
+    words = [word for word in results.words(name) if word != "--quiet"]
+    cli(*words, "--resume")
+    assert "nothing to do" in cli.err
+    assert results[name].read_bytes() == before
