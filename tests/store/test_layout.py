@@ -48,10 +48,9 @@ def test_attribute_of_another_kind_is_named(name, value):
 
 def test_attributes_become_plain_values():
     """JSON knows no numbers of NumPy's."""
-    values = (np.float64(2.0), np.int64(3), np.bool_(True), "a\nb", "f" * 64)
-    names = ("beta", "seed", "normalized", "config", "result_hash")
     assert np.isnan(checked_attribute("growth_rate_max", np.float64("nan")))
-    for name, value in zip(names, values, strict=True):
+    values = {"beta": np.float64(2.0), "seed": np.int64(3), "normalized": np.bool_(True)}
+    for name, value in (values | {"config": "a\nb", "result_hash": "f" * 64}).items():
         plain = checked_attribute(name, value)
         assert plain == value and type(plain) in (float, int, bool, str)
 
@@ -60,7 +59,6 @@ def test_texts_are_one_short_line_each():
     """A title would clear the terminal, forge lines, or be laid out for minutes."""
     assert checked_attribute("title", "\x1b]0;pwned\x07 a\nb") == r"\x1b]0;pwned\x07 a\nb"
     assert checked_attribute("note", "\u202e abc") == r"\u202e abc"
-    assert len(checked_attribute("status", "a" * 10**6)) < 1010
     assert checked_attribute("changes", "t = 1\n\x1b[2J") == "t = 1\n" + r"\x1b[2J"
 
 
@@ -127,8 +125,8 @@ def test_arrays_fit_their_axes(file):
     """A table would be read with the rows of another study."""
     result = arrays(file, {"counts": ("time",)}, {"counts": "i"})
     assert result["counts"].tolist() == [0, 1, 2] and result["time"].tolist() == [0.0, 1.0, 2.0]
-    with pytest.raises(ValueError, match=r"table has shape \(3, 2\), expected \(3, 3\)"):
-        arrays(file, {"table": ("time", "counts")}, {"counts": "i"})
+    text, axes = r"table has shape \(3, 2\), expected \(3, 3\)", {"table": ("time", "counts")}
+    refused(text, arrays, file, axes, {"counts": "i"})
     refused("pair is missing", arrays, file, {"table": ("time", "pair")}, {})
 
 
@@ -139,7 +137,7 @@ def test_file_that_cannot_grow_is_not_continued(tmp_path):
         file["checkpoint/state"] = 1.0
         check_grows(file, "checkpoint")
         file["series/tail"] = np.arange(3.0)
-        with pytest.raises(ForeignError, match="another program has added the dataset series/t"):
-            check_grows(file, "checkpoint")
+        text = "another program has added the dataset series/tail"
+        refused(text, check_grows, file, "checkpoint", error=ForeignError)
         file["series/tail"].make_scale("tail")
         refused("no rows can be added to series/tail", check_grows, file, "checkpoint")

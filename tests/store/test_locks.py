@@ -1,28 +1,21 @@
 """Replaceable files: results of this package and figures, nothing else of the user's."""
 
 import pytest
+from parameters import refused
 
 from meanfield.files import OutputError
 from meanfield.store.locks import check_figure_place, check_results, replace_file
-
-
-def named(file):
-    file.attrs["meanfield_version"] = "0.1.0"
 
 
 def test_results_may_be_replaced(tmp_path):
     """A damaged run, or one that another program has annotated, could not be made anew."""
     path = tmp_path / "x.h5"
     check_results(path)
-    path.touch()
-    check_results(path)
-    replace_file(path, None, named)
-    check_results(path)
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2] + bytes(len(whole) // 2))
-    check_results(path)
-    path.write_bytes(bytes(100) + whole[100:])
-    check_results(path)
+    replace_file(path, None, lambda file: file.attrs.update(meanfield_version="0.1.0"))
+    whole, half = path.read_bytes(), path.stat().st_size // 2
+    for content in (b"", whole, whole[:half] + bytes(half), bytes(100) + whole[100:]):
+        path.write_bytes(content)
+        check_results(path)
 
 
 @pytest.mark.parametrize("content", [b"text", b"\x89HDF\r\n\x1a\n" + bytes(100)])
@@ -30,8 +23,8 @@ def test_other_files_are_no_results(tmp_path, content):
     """`--overwrite` of somebody else's run file would replace any file of the user's."""
     path = tmp_path / "x.h5"
     path.write_bytes(content)
-    with pytest.raises(OutputError, match=r"x\.h5 was not written by meanfield and is not repl"):
-        check_results(path)
+    text = r"x\.h5 was not written by meanfield and is not replaced"
+    refused(text, check_results, path, error=OutputError)
 
 
 def test_only_figures_are_replaced_by_figures(tmp_path):
@@ -41,8 +34,8 @@ def test_only_figures_are_replaced_by_figures(tmp_path):
         path = tmp_path / f"x{ending}"
         check_figure_place(path)
         path.symlink_to("notes")
-        with pytest.raises(OutputError, match=rf"x\{ending} holds something else than a figure"):
-            check_figure_place(path)
+        text = rf"x\{ending} holds something else than a figure"
+        refused(text, check_figure_place, path, error=OutputError)
     (tmp_path / "y.SVG").write_text("<?xml version")
     (tmp_path / "y.mp4").write_bytes(b"\0\0\0\x20ftypisom")
     check_figure_place(tmp_path / "y.SVG")
@@ -53,5 +46,5 @@ def test_file_that_cannot_be_read_is_not_replaced(tmp_path, monkeypatch):
     """An unrecognised file would be replaced."""
     (tmp_path / "x.png").write_bytes(b"something")
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    with pytest.raises(OutputError, match="cannot be written: what is there cannot be read"):
-        check_figure_place(tmp_path / "x.png")
+    text = "cannot be written: what is there cannot be read"
+    refused(text, check_figure_place, tmp_path / "x.png", error=OutputError)

@@ -1,16 +1,15 @@
 """Replacing files: at once, on disks that are full, fail or lose their power, and locks."""
 
 import os
-import random
-import shutil
 import signal
 import stat
 import threading
 from contextlib import nullcontext
-from functools import partial
+from pathlib import Path
 
 import h5py
 import pytest
+from parameters import refused
 
 from meanfield.files import OutputError, replace_bytes, uninterrupted
 from meanfield.store import locks
@@ -33,32 +32,18 @@ def names(folder):
     return {file.name for file in folder.iterdir()}
 
 
-def failing(code, message="", real=None, chosen=lambda *arguments: True):
-    """Function that fails with an error of the system, or is the real one."""
-
+def failing(code, message):
     def call(*arguments):
-        if chosen(*arguments):
-            raise OSError(code, message)
-        return real(*arguments)
+        raise OSError(code, message)
 
     return call
 
 
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 WRITES = {
     "figure": lambda path: replace_bytes(path, b"new"),
     "HDF5": lambda path: replace_file(path, None, put("b", 2)),
 }
-
-
-def test_new_version_begins_as_a_copy_or_empty(tmp_path):
-    """A flush would lose what was written before."""
-    path = tmp_path / "x.h5"
-    replace_file(path, None, put("a", 1))
-    replace_file(path, path, put("b", 2))
-    assert numbers(path) == {"a": 1, "b": 2}
-    replace_file(path, None, put("c", 3))
-    assert numbers(path) == {"c": 3}
-    assert names(tmp_path) == {"x.h5"}
 
 
 def test_old_version_is_there_until_the_new_one_is_whole(tmp_path):
@@ -78,26 +63,19 @@ def test_old_version_is_there_until_the_new_one_is_whole(tmp_path):
     with pytest.raises(ZeroDivisionError):
         replace_file(path, path, fail)
     assert numbers(path) == {"a": 1} and names(tmp_path) == {"x.h5"}
+    # The new one begins as a copy, or empty.
     replace_file(path, path, look)
     assert numbers(path) == {"a": 1, "b": 2}
+    replace_file(path, None, put("c", 3))
+    assert numbers(path) == {"c": 3} and names(tmp_path) == {"x.h5"}
 
 
 def test_impossible_place_is_an_output_error(tmp_path):
     """A folder that does not exist would be a traceback."""
-    with pytest.raises(OutputError, match=r"x\.h5 cannot be written: No such file or directory\."):
-        replace_file(tmp_path / "nodir" / "x.h5", None, put("a", 1))
+    text = r"x\.h5 cannot be written: No such file or directory\."
+    refused(text, WRITES["HDF5"], tmp_path / "no" / "x.h5", error=OutputError)
     with pytest.raises(OutputError, match="No such file"), writer_lock(tmp_path / "no" / "x.h5"):
         pass
-
-
-def test_bytes_take_the_place_of_a_file_at_once(tmp_path):
-    """A full disk would leave half a figure, and nothing of the one before."""
-    path, link = tmp_path / "x.png", tmp_path / "link.png"
-    replace_bytes(path, b"old")
-    link.symlink_to(path)
-    replace_bytes(link, b"new")
-    assert path.read_bytes() == b"new" and link.is_symlink()
-    assert names(tmp_path) == {"x.png", "link.png"}
 
 
 @pytest.mark.parametrize("name", ["itself.png", "other.png"])
@@ -119,10 +97,8 @@ def test_pipe_stays_a_pipe(tmp_path, linked):
     link.symlink_to(pipe)
     path = link if linked else pipe
     refusal = rf"{path.name} cannot be written: it is not a regular file\.$"
-    with pytest.raises(OutputError, match=refusal):
-        replace_bytes(path, b"new")
-    with pytest.raises(OutputError, match=refusal):
-        replace_file(path, None, put("a", 1))
+    for write in WRITES.values():
+        refused(refusal, write, path, error=OutputError)
     assert stat.S_ISFIFO(pipe.stat().st_mode) and link.is_symlink()
     assert names(tmp_path) == {"pipe.png", "link.png"}
 
@@ -141,8 +117,8 @@ def test_lock_clears_away_what_a_killed_writer_left(tmp_path):
 def test_lock_is_exclusive_and_leaves_nothing(tmp_path):
     """Two runs would write one file; or the folder would fill with locks."""
     path = tmp_path / "x.h5"
-    refused = pytest.raises(OutputError, match=r"x\.h5 is being written by another process\.")
-    with writer_lock(path), refused, writer_lock(path):
+    refusal = pytest.raises(OutputError, match=r"x\.h5 is being written by another process\.")
+    with writer_lock(path), refusal, writer_lock(path):
         pass
     with pytest.raises(ZeroDivisionError), writer_lock(path):
         raise ZeroDivisionError
@@ -167,24 +143,18 @@ def test_lock_that_was_taken_away_meanwhile_is_taken_anew(tmp_path, monkeypatch)
 
 
 @pytest.fixture
-def received():
-    """Numbers of the signals that arrive, SIGINT among them if asked for."""
-    arrived, before = [], {}
-
-    def listen(*numbers):
-        for number in numbers:
-            before[number] = signal.signal(number, lambda n, frame: arrived.append(n))
-        return arrived
-
-    yield listen
+def arrived():
+    """Numbers of the signals that arrive."""
+    result = []
+    before = {n: signal.signal(n, lambda number, frame: result.append(number)) for n in SIGNALS}
+    yield result
     for number, handler in before.items():
         signal.signal(number, handler)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_interrupt_waits_for_the_end_of_the_block(number, received):
+@pytest.mark.parametrize("number", SIGNALS)
+def test_interrupt_waits_for_the_end_of_the_block(number, arrived):
     """An interrupt would tear a flush in two, and rows be written twice."""
-    arrived = received(number)
     with uninterrupted():
         with uninterrupted():
             os.kill(os.getpid(), number)
@@ -194,9 +164,10 @@ def test_interrupt_waits_for_the_end_of_the_block(number, received):
     assert arrived == [number, number]
 
 
-def test_no_signal_of_several_is_lost(received):
+def test_no_signal_of_several_is_lost(arrived):
     """Ctrl-C during a flush would be forgotten, or make the process forget another signal."""
-    arrived, done = received(signal.SIGTERM), []
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    done = []
     with pytest.raises(KeyboardInterrupt), uninterrupted():
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGTERM)
@@ -213,33 +184,32 @@ def test_other_threads_may_write(tmp_path):
     assert numbers(tmp_path / "x.h5") == {"a": 1}
 
 
-@pytest.mark.parametrize("write", [replace_bytes, replace_file])
+@pytest.mark.parametrize("write", WRITES)
 def test_planted_links_are_not_followed(tmp_path, write):
     """A link in a folder from somebody else would lead into any file of the user's."""
     (tmp_path / "victim").write_text("a user's own")
     for name in ("x.png.partial", ".x.png.partial", ".x.png.meanfield-" + 16 * "0"):
         (tmp_path / name).symlink_to("victim")
-    write(tmp_path / "x.png", *([b"new"] if write is replace_bytes else [None, put("a", 1)]))
+    WRITES[write](tmp_path / "x.png")
     assert (tmp_path / "victim").read_text() == "a user's own"
     assert not (tmp_path / "x.png").is_symlink() and (tmp_path / "x.png").stat().st_size > 0
 
 
-def test_link_in_place_of_a_lock_is_refused(tmp_path):
-    """A lock would make an empty file wherever the link points to."""
-    path, lock = tmp_path / "x.h5", tmp_path / ".x.h5.meanfield-lock"
-    lock.symlink_to("victim")
+@pytest.mark.parametrize(
+    "make",
+    [lambda lock: lock.symlink_to("victim"), Path.mkdir, os.mkfifo],
+    ids=["link", "folder", "pipe"],
+)
+def test_what_is_no_lock_is_refused(tmp_path, make):
+    """A lock would make an empty file wherever a link points to, or a pipe be locked for ever."""
+    lock = tmp_path / ".x.h5.meanfield-lock"
+    make(lock)
     refusal = (
         r"x\.h5 cannot be written: its lock \.x\.h5\.meanfield-lock is not a regular file\. Delete"
     )
-    with pytest.raises(OutputError, match=refusal), writer_lock(path):
+    with pytest.raises(OutputError, match=refusal), writer_lock(tmp_path / "x.h5"):
         pass
     assert names(tmp_path) == {lock.name}
-    # A pipe would be opened and locked for ever.
-    for make in (lock.mkdir, partial(os.mkfifo, lock)):
-        shutil.rmtree(lock) if lock.is_dir() and not lock.is_symlink() else lock.unlink()
-        make()
-        with pytest.raises(OutputError, match=refusal), writer_lock(path):
-            pass
 
 
 def test_name_that_is_taken_is_not_written_through(tmp_path, monkeypatch):
@@ -247,8 +217,8 @@ def test_name_that_is_taken_is_not_written_through(tmp_path, monkeypatch):
     monkeypatch.setattr("os.urandom", bytes)
     planted = tmp_path / (".x.png.meanfield-" + 16 * "0")
     planted.symlink_to("victim")
-    with pytest.raises(OutputError, match=r"x\.png cannot be written: File exists"):
-        replace_bytes(tmp_path / "x.png", b"new")
+    text = r"x\.png cannot be written: File exists"
+    refused(text, replace_bytes, tmp_path / "x.png", b"new", error=OutputError)
     assert names(tmp_path) == {planted.name}
 
 
@@ -263,8 +233,8 @@ def test_full_disk_is_detected_before_hdf5_writes(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(OutputError, match="cannot be written: No space left on device"):
-        replace_file(path, path, put("b", 2), room=1000)
+    text = "cannot be written: No space left on device"
+    refused(text, replace_file, path, path, put("b", 2), room=1000, error=OutputError)
     assert calls[0] >= path.stat().st_size + 1000
     assert numbers(path) == {"a": 1}
     assert names(tmp_path) == {"x.h5"}
@@ -333,11 +303,7 @@ def test_no_failure_of_the_disk_is_forgotten(tmp_path, monkeypatch):
 
 def test_disk_that_takes_few_bytes_at_a_time_gets_all(tmp_path, monkeypatch):
     """The end of a large write would be missing."""
-    path, real, written = tmp_path / "x.h5", locks._Disk, random.Random(1).randbytes(100)
-    with (tmp_path / "x").open("w+b", buffering=0) as raw:
-        disk = real(Faulty(raw, most=7))
-        assert disk.write(memoryview(written)) == 100 and disk.error is None
-    assert (tmp_path / "x").read_bytes() == written
+    path, real = tmp_path / "x.h5", locks._Disk
     monkeypatch.setattr(locks, "_Disk", lambda raw: real(Faulty(raw, most=7)))
     replace_file(path, None, put("a", 1))
     replace_file(path, path, put("b", 2))
@@ -371,18 +337,24 @@ def test_file_and_then_its_name_are_flushed(tmp_path, monkeypatch, write):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="folders cannot be flushed")
-@pytest.mark.parametrize("what", ["file", "folder"])
-def test_what_cannot_be_flushed(tmp_path, monkeypatch, what):
+@pytest.mark.parametrize(
+    ("is_chosen", "left"), [(stat.S_ISREG, b"old"), (stat.S_ISDIR, b"new")], ids=["file", "folder"]
+)
+def test_what_cannot_be_flushed(tmp_path, monkeypatch, is_chosen, left):
     """A file that is not on the disk would be trusted; or one that is there be called lost."""
-    path, is_chosen = tmp_path / "x", [stat.S_ISREG, stat.S_ISDIR][what != "file"]
+    path, flush = tmp_path / "x", os.fsync
     path.write_bytes(b"old")
-    chosen = lambda descriptor: is_chosen(os.fstat(descriptor).st_mode)  # noqa: E731
-    monkeypatch.setattr(os, "fsync", failing(5, "Input/output error", os.fsync, chosen))
-    refused = pytest.raises(OutputError, match="x cannot be written: Input/output error")
-    with refused if what == "file" else nullcontext():
+
+    def fsync(descriptor):
+        if is_chosen(os.fstat(descriptor).st_mode):
+            raise OSError(5, "Input/output error")
+        flush(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    refusal = pytest.raises(OutputError, match="x cannot be written: Input/output error")
+    with refusal if left == b"old" else nullcontext():
         replace_bytes(path, b"new")
-    assert path.read_bytes() == (b"new" if what == "folder" else b"old")
-    assert names(tmp_path) == {"x"}
+    assert path.read_bytes() == left and names(tmp_path) == {"x"}
 
 
 def test_file_that_hdf5_cannot_finish_is_reported(tmp_path):

@@ -5,6 +5,7 @@ import hashlib
 import h5py
 import numpy as np
 import pytest
+from parameters import refused
 
 from meanfield.store import result_hash as module
 from meanfield.store.result_hash import result_hash, run_results
@@ -16,13 +17,6 @@ RESULTS = {
     "moments": MOMENTS,
     "counts": np.arange(6).reshape(2, 3),
 }
-
-
-def changed(name, index):
-    array = RESULTS[name].copy()
-    bits = array.view(np.int64).reshape(*array.shape, -1)
-    bits[(*index, -1)] ^= 1
-    return RESULTS | {name: array}
 
 
 def test_definition_can_be_followed_elsewhere():
@@ -40,16 +34,17 @@ def test_definition_can_be_followed_elsewhere():
 )
 def test_every_bit_counts(name, index):
     """Two different results would be taken for the same."""
-    assert result_hash(changed(name, index)) != result_hash(RESULTS)
+    array = RESULTS[name].copy()
+    array.view(np.int64).reshape(*array.shape, -1)[(*index, -1)] ^= 1
+    assert result_hash(RESULTS | {name: array}) != result_hash(RESULTS)
 
 
 def test_names_and_shapes_count():
     """The same bytes would mean something else and keep their hash."""
-    renamed = {("Time" if name == "time" else name): array for name, array in RESULTS.items()}
-    others = [renamed, RESULTS | {"moments": MOMENTS.reshape(4, 5)}]
-    others += [RESULTS | {"moments": MOMENTS.view(np.float64)}]
-    hashes = {result_hash(other) for other in [RESULTS, *others]}
-    assert len(hashes) == 4
+    others = [MOMENTS.reshape(4, 5), MOMENTS.view(np.float64)]
+    renamed = {name.replace("time", "Time"): array for name, array in RESULTS.items()}
+    hashes = {result_hash(RESULTS | {"moments": other}) for other in [MOMENTS, *others]}
+    assert len(hashes | {result_hash(renamed)}) == 4
 
 
 def test_layout_and_pieces_do_not_count(monkeypatch):
@@ -95,16 +90,9 @@ def test_padding_does_not_count(shape, padding):
     narrow[:, 2].flat[:-1] = np.nan
     wide = np.full((2, 3 + padding, *shape[2:]), np.nan)
     wide[:, :3] = narrow
-    moments = np.ones((2, 3), complex)
-    result = run_results(np.arange(2.0), moments, {"clusters/centre": wide})
+    result = run_results(np.arange(2.0), np.ones((2, 3)), {"clusters/centre": wide})
     assert result.keys() == {"time", "moments", "observables/clusters/centre"}
-    covered = result["observables/clusters/centre"]
-    assert covered.shape == narrow.shape and covered.tobytes() == narrow.tobytes()
-    text = b"meanfield results 1\n" + b"moments c16 2x3\n" + moments.tobytes()
-    text += f"observables/clusters/centre f8 {'x'.join(map(str, shape))}\n".encode()
-    text += np.where(np.isnan(narrow), np.nan, narrow).tobytes()
-    text += b"time f8 2\n" + np.arange(2.0).tobytes()
-    assert result_hash(result) == hashlib.sha256(text).hexdigest()
+    np.testing.assert_array_equal(result["observables/clusters/centre"], narrow, strict=True)
 
 
 def test_run_without_clusters_has_a_hash():
@@ -118,5 +106,5 @@ def test_run_without_clusters_has_a_hash():
 
 def test_words_are_refused():
     """Text would be hashed by its place in memory."""
-    with pytest.raises(TypeError, match="status is of <U4, expected an array of numbers"):
-        result_hash({"status": np.array(["done"])})
+    text = "status is of <U4, expected an array of numbers"
+    refused(text, result_hash, {"status": np.array(["done"])}, error=TypeError)

@@ -1,6 +1,5 @@
 """The checksum at the end of a file."""
 
-import random
 import subprocess
 import sys
 import zlib
@@ -17,15 +16,6 @@ def sealed(path, content):
     seal(path)
     assert not is_broken(path)
     return path.read_bytes()
-
-
-@pytest.mark.parametrize("size", [0, 1, 2**20 + 1])
-def test_seal_is_one_line_after_the_content(tmp_path, size):
-    """The content would change, or appended bytes go unnoticed."""
-    content = random.Random(size).randbytes(size)
-    result = sealed(tmp_path / "x", content)
-    assert result.startswith(content + b"\nmeanfield crc32 ")
-    assert result[len(content) :].count(b"\n") == 2
 
 
 @pytest.mark.parametrize("size", [0, 1, 2**20, 2**20 + 1, 3 * 2**20])
@@ -49,12 +39,11 @@ def test_every_flipped_bit_breaks_it(tmp_path):
     """Damage would go unnoticed."""
     path = tmp_path / "x"
     good = sealed(path, b"some content")
-    for place in range(len(b"some content")):
-        for bit in range(8):
-            data = bytearray(good)
-            data[place] ^= 1 << bit
-            path.write_bytes(data)
-            assert is_broken(path)
+    for place in range(8 * len(b"some content")):
+        data = bytearray(good)
+        data[place // 8] ^= 1 << place % 8
+        path.write_bytes(data)
+        assert is_broken(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"short", b"x" * 100])
@@ -64,12 +53,16 @@ def test_file_without_seal_is_not_broken(tmp_path, content):
     assert not is_broken(tmp_path / "x")
 
 
-def test_hdf5_reads_a_sealed_file_and_removes_the_seal_when_it_writes(tmp_path):
-    """Other programs could not read a run, or a user's own note would look like damage."""
-    path = tmp_path / "x.h5"
-    with h5py.File(path, "w") as file:
+@pytest.fixture
+def path(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
         file["a"] = 1
-    seal(path)
+    seal(tmp_path / "x.h5")
+    return tmp_path / "x.h5"
+
+
+def test_hdf5_reads_a_sealed_file_and_removes_the_seal_when_it_writes(path):
+    """Other programs could not read a run, or a user's own note would look like damage."""
     with h5py.File(path, "r") as file:
         assert file["a"][()] == 1
     assert not is_broken(path)
@@ -99,12 +92,8 @@ def test_seal_that_is_lost_with_what_precedes_it_is_missed(tmp_path, size, libve
     assert not is_broken(path)
 
 
-def test_file_that_was_left_open_for_writing_is_whole(tmp_path):
+def test_file_that_was_left_open_for_writing_is_whole(path):
     """A good result would be called damaged for ever: a program that was killed leaves flags."""
-    path = tmp_path / "x.h5"
-    with h5py.File(path, "w") as file:
-        file["a"] = 1
-    seal(path)
     killed = "import h5py, os, sys; f = h5py.File(sys.argv[1], 'r+'); os._exit(9)"
     good = path.read_bytes()
     subprocess.run([sys.executable, "-c", killed, str(path)], check=False)

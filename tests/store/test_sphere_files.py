@@ -1,26 +1,24 @@
 """Run files of the sphere: what was computed comes back, with its axes."""
 
+import shutil
+
+import h5py
 import numpy as np
 import pytest
 from parameters import refused
 
 import meanfield as mf
-from meanfield.commands.main import main
 
-CONFIG = """\
-problem = { normalization = "none", manifold = "sphere", beta = 5.0 }
-initial = { name = "perturbed_uniform", modes = [[1, 0, 0.1], [3, -2, 0.3], [4, 4, 0.1]] }
-time = { end = 15.0, save = 4 }
-"""
-PARTICLES = ["--set", "representation.name=particles", "--set", "representation.tokens=300"]
+MODES = [[1, 0, 0.1], [3, -2, 0.3], [4, 4, 0.1]]
+PROBLEM = mf.Problem(mf.Sphere(), mf.exponential(5.0), mf.USA, mf.perturbed_uniform(MODES))
+PARTICLES = {"representation": "particles", "tokens": 300}
 
 
-@pytest.fixture(scope="module", params=[[], PARTICLES], ids=["density", "particles"])
+@pytest.fixture(scope="module", params=[{}, PARTICLES], ids=["density", "particles"])
 def file(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sphere")
-    (folder / "run.toml").write_text(CONFIG)
-    assert main(["run", str(folder / "run.toml"), "--quiet", *request.param]) == 0
-    return folder / "run.h5"
+    path = tmp_path_factory.mktemp("sphere") / "run.h5"
+    mf.simulate(PROBLEM, 15.0, save=4, output=path, **request.param)
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -75,21 +73,16 @@ def test_centres_are_unit_vectors_or_nan(run):
 def test_last_state_is_the_start_of_the_next_run(file, run, tmp_path):
     """`[initial] name = "file"` would start elsewhere."""
     (tmp_path / "next.toml").write_text(
-        '[problem]\nnormalization = "none"\n'
-        'manifold = "sphere"\nbeta = 5.0\n[initial]\nname = "file"\n'
-        f'path = "{file}"\n[time]\nend = 1.0\nsave = 2\n'
+        'problem = {manifold = "sphere", beta = 5.0, normalization = "none"}\n'
+        f'initial = {{name = "file", path = "{file}"}}\ntime = {{end = 1.0, save = 2}}\n'
     )
-    assert main(["run", str(tmp_path / "next.toml"), "--quiet"]) == 0
-    again = mf.load(tmp_path / "next.h5")
+    again = mf.run(tmp_path / "next.toml")
     np.testing.assert_allclose(again.moments[0], run.moments[-1], rtol=0, atol=1e-14)
 
 
 def test_moments_where_there_are_none_are_refused(file, tmp_path):
     """A file that another program changed would fail later, without a word about the file."""
-    import h5py
-
-    path = tmp_path / "x.h5"
-    path.write_bytes(file.read_bytes())
+    path = shutil.copy(file, tmp_path)
     with h5py.File(path, "a") as h5:
         h5["moments"][0, 0, 1, 2] = 0.5
     refused("moments holds numbers where there are no moments", mf.load, path)

@@ -35,22 +35,22 @@ def sweep_of(folder, *parameters):
 
 
 def test_picture_has_each_value_at_its_place(tmp_path):
-    """Axes would be exchanged, unsorted values joined by a zigzag, an early end not be seen."""
+    """Axes would be exchanged, unsorted values joined by a zigzag, an early end be missing."""
     flow = Parameter("problem.normalization", ("softmax", "none"))
     noise = Parameter("problem.diffusivity", (1.0, 0.1, 0.01))
     beta = Parameter("problem.beta", tuple(range(1, 9)))
     sweep = sweep_of(tmp_path, flow, noise, beta)
-    drawn = sweep_picture(sweep)
-    assert (drawn.x.label, drawn.x.logarithmic) == (r"inverse temperature $\beta$", False)
-    assert drawn.y is not None and drawn.y.words == ("0.01", "0.1", "1")
-    assert drawn.panels == ("normalization = softmax", "normalization = none")
-    np.testing.assert_array_equal(drawn.values, np.arange(48.0).reshape(2, 3, 8)[:, ::-1])
-    assert np.argwhere(drawn.early).tolist() == [[1, 0, 7]]
+    picture = sweep_picture(sweep)
+    assert (picture.x.label, picture.x.logarithmic) == (r"inverse temperature $\beta$", False)
+    assert picture.y is not None and picture.y.words == ("0.01", "0.1", "1")
+    assert picture.panels == ("normalization = softmax", "normalization = none")
+    np.testing.assert_array_equal(picture.values, np.arange(48.0).reshape(2, 3, 8)[:, ::-1])
+    assert np.argwhere(picture.early).tolist() == [[1, 0, 7]]
     # Both of numbers, and many: a map.
     plane = sweep_of(tmp_path, beta, Parameter("problem.strength", tuple(np.linspace(1, 2, 9))))
-    drawn, figure = sweep_picture(plane), sweep_figure(plane)
-    assert drawn.is_map and drawn.x.label == "strength"
-    np.testing.assert_array_equal(drawn.values[0], np.arange(72.0).reshape(8, 9))
+    picture, figure = sweep_picture(plane), sweep_figure(plane)
+    assert picture.is_map and picture.x.label == "strength"
+    np.testing.assert_array_equal(picture.values[0], np.arange(72.0).reshape(8, 9))
     mesh = figure.axes[0].collections[0]
     np.testing.assert_array_equal(np.ravel(mesh.get_array()), np.arange(72.0))
 
@@ -60,10 +60,10 @@ def test_seeds_are_points_and_their_mean(tmp_path):
     beta = Parameter("problem.beta", (1.0, 2.0))
     seed = Parameter("representation.seed", tuple(range(9)))
     sweep = sweep_of(tmp_path, beta, seed)
-    drawn = sweep_picture(sweep)
-    assert not drawn.is_map and drawn.whole
-    assert drawn.x.label == r"inverse temperature $\beta$"
-    assert drawn.y is not None and drawn.y.is_seed and not drawn.x.is_seed
+    picture = sweep_picture(sweep)
+    assert not picture.is_map and picture.whole
+    assert picture.x.label == r"inverse temperature $\beta$"
+    assert picture.y is not None and picture.y.is_seed and not picture.x.is_seed
     axes = sweep_figure(sweep).axes[0]
     runs = [line for line in axes.lines if line.get_marker() == "o"]
     assert len(runs) == 9 and {line.get_linestyle() for line in runs} == {"None"}
@@ -110,6 +110,6 @@ def test_texts_of_an_index_do_not_reach_the_terminal_as_they_are(form, tmp_path,
             {"title": "\x1b]0;mine\x07", "created": "\x9b2J\r"},
         ),
     )
-    said = cli("info", tmp_path, *form)
-    assert all(line.isprintable() for line in said.split("\n")) and "circle" in said
-    assert r"\x1b" in said or r"\u001b" in said
+    text = cli("info", tmp_path, *form)
+    assert all(line.isprintable() for line in text.split("\n")) and "circle" in text
+    assert r"\x1b" in text or r"\u001b" in text
