@@ -120,9 +120,8 @@ def test_consensus_follows_the_value_and_rests_when_rescaled():
     problem = problem_of(V3, np.tile(start, (3, 1)), B3)
     (last,) = mf.simulate(problem, 3.0, save=[3.0]).measures
     np.testing.assert_allclose(last.points, np.tile(expm(3.0 * V3) @ start, (3, 1)), rtol=1e-8)
-    np.testing.assert_allclose(
-        rescaled(problem, last.points, 3.0), np.tile(start, (3, 1)), rtol=1e-7
-    )
+    result = rescaled(problem, last.points, 3.0)
+    np.testing.assert_allclose(result, np.tile(start, (3, 1)), rtol=1e-7)
     far = problem_of(1.0, [[1.0, 2.0]])
     result = rescaled(far, np.array([[1e300, 2e300]]), 300.0 * np.log(10.0))
     np.testing.assert_allclose(result, [[1.0, 2.0]], rtol=1e-12)
@@ -143,9 +142,8 @@ def test_hulls_without_qhull_are_the_same():
     """In a plane of R^3, and in R^8, by linear programmes."""
     plane = np.random.default_rng(0).standard_normal((20, 2))
     expected = hull_vertices(plane)
-    np.testing.assert_array_equal(
-        hull_vertices(plane @ np.ones((2, 3)) + plane @ np.eye(2, 3)), expected
-    )
+    result = hull_vertices(plane @ (np.ones((2, 3)) + np.eye(2, 3)))
+    np.testing.assert_array_equal(result, expected)
     corners = np.vstack([np.zeros(8), np.eye(8), 0.1 * np.ones((2, 8)), np.eye(8)[:1]])
     assert hull_vertices(corners).tolist() == list(range(9))
 
@@ -153,8 +151,9 @@ def test_hulls_without_qhull_are_the_same():
 def test_limit_shapes_say_what_they_need():
     """One line each."""
     tokens = mf.Measure(mf.Euclidean(2), SIX)
-    with pytest.raises(ValueError, match=r"of tokens in R\^d, mf.Euclidean\(d\), got Sphere"):
-        mf.limit_shape(mf.Problem(mf.Sphere(), mf.exponential(1.0), mf.USA), tokens, 1.0)
+    message = r"of tokens in R\^d, mf.Euclidean\(d\), got Sphere"
+    sphere = mf.Problem(mf.Sphere(), mf.exponential(1.0), mf.USA)
+    refused(message, mf.limit_shape, sphere, tokens, 1.0)
     two = mf.Attention([mf.Head(), mf.Head()], beta=1.0)
     stages = [mf.Stage(1.0), mf.Stage(kernel=mf.exponential(2.0))]
     changing = mf.Attention([mf.Head(value=lambda t: 1.0 - 0.9 * t)], beta=1.0)

@@ -1,7 +1,6 @@
 """Pair correlations measured: exact slopes, growth about uniform, and who computes."""
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from meanfield.papers.pair_correlation import (
     pair_basis,
     third_cumulant_closure,
 )
-from meanfield.papers.pair_correlation_study import PairCorrelation
 from meanfield.studies.corrected_law import quiet_time
 from meanfield.studies.study import initial_density, rng_of
 from meanfield.studies.token_runs import pair_velocity
@@ -46,7 +44,7 @@ def test_slope_on_the_sphere_is_exact_for_two_tokens():
     s, weights = np.polynomial.legendre.leggauss(40)
     x = np.stack([np.array([np.sqrt(1 - s**2), 0 * s, s]).T, np.tile([0.0, 0, 1], (40, 1))], 1)
     v = pair_velocity(problem)(x)
-    change = np.einsum("rd,rd->r", x[:, 0], v[:, 1]) + np.einsum("rd,rd->r", x[:, 1], v[:, 0])
+    change = (x[:, 0] * v[:, 1] + x[:, 1] * v[:, 0]).sum(axis=1)
     for l, exact in enumerate(initial_slopes(problem, 2, 4)):
         slope = np.polynomial.legendre.Legendre.basis(l).deriv()(s)
         assert 0.5 * (0.5 * weights * slope * change).sum() == pytest.approx(exact, abs=1e-14)
@@ -124,11 +122,11 @@ def test_second_moments_are_means_over_pairs(manifold, mode):
     points = tokens_of(problem.manifold, density, 5 * length, rng_of(7, 5, 0))[:15]
     cosines = np.array([x @ x.T for x in problem.manifold.vectors(points).reshape(3, 5, -1)])
     others = np.arccos(np.clip(cosines[:, ~np.eye(5, dtype=bool)], -1.0, 1.0)).ravel()
-    l, unit = (
-        correlation.max_degree,
-        pair_basis(manifold.dimension, correlation.max_degree, np.zeros(1)),
+    unit, values = (
+        pair_basis(manifold.dimension, correlation.max_degree, angles)
+        for angles in (np.zeros(1), others)
     )
-    direct = pair_basis(manifold.dimension, l, others).mean(axis=1) / unit[:, 0]
+    direct = values.mean(axis=1) / unit[:, 0]
     np.testing.assert_allclose(correlation.correlations[0], direct, atol=1e-13)
 
 
@@ -152,14 +150,10 @@ def test_tokens_of_any_density_start_independent():
 @pytest.mark.slow
 def test_runs_do_not_depend_on_who_computes():
     """Blocks draw their own tokens, and sums are taken in one order."""
-    times = [0.0, 0.01, 0.02]
-
-    def correlation_of(runs: int, **options: Any) -> PairCorrelation:
-        return mf.pair_correlation(USA, 50, times=times, runs=runs, **options)
-
-    alone = correlation_of(700)
+    options = {"times": [0.0, 0.01, 0.02], "runs": 700}
+    alone = mf.pair_correlation(USA, 50, **options)
     with ThreadPoolExecutor(2) as executor:
-        beside = correlation_of(700, executor=executor, progress=True)
+        beside = mf.pair_correlation(USA, 50, **options, executor=executor, progress=True)
     assert np.array_equal(alone.second_moments, beside.second_moments)
     assert "700 runs, 3 times up to 0.02" in repr(alone)
 
@@ -215,24 +209,24 @@ def test_runs_together_move_as_single_ones(problem):
 
 def test_wrong_questions_are_refused():
     """One line each."""
-    ask: Any = mf.pair_correlation
+    ask = mf.pair_correlation
     refused(r"times must be increasing and not negative, got \[1.0", ask, USA, 10, times=[1.0, 1.0])
     refused("runs must lie between 2", ask, USA, 10, times=[1.0], runs=1)
     refused("step = 0.1 is for particles with noise", ask, USA, 10, times=[1.0], step=0.1)
-    with pytest.raises(ValueError, match="circle and the sphere, got"):
-        ask(mf.Problem(mf.Sphere(8), mf.exponential(2.0), mf.USA), 10, times=[1.0])
-    sinkhorn = mf.Attention([mf.Head()], beta=2.0, normalization="sinkhorn")
-    with pytest.raises(ValueError, match="attention alone, softmax or none"):
-        ask(mf.Problem(mf.Circle(), sinkhorn), 10, times=[1.0])
-    with pytest.raises(ValueError, match="fluctuations of 100 tokens are not small at time 0"):
-        ask(USA, 100, times=[1.0], start="random phase")
+    high = mf.Problem(mf.Sphere(8), mf.exponential(2.0), mf.USA)
+    refused("circle and the sphere, got", ask, high, 10, times=[1.0])
+    heads = mf.Attention([mf.Head()], beta=2.0, normalization="sinkhorn")
+    sinkhorn = mf.Problem(mf.Circle(), heads)
+    refused("attention alone, softmax or none", ask, sinkhorn, 10, times=[1.0])
+    message = "fluctuations of 100 tokens are not small at time 0"
+    refused(message, ask, USA, 100, times=[1.0], start="random phase")
     result = ask(USA, 10, times=[0.0], runs=2)
     refused("'cubic' is not known. Known: Kirkwood, linear, third", result.closure, "cubic")
     refused("angles must be a list of finite numbers", result.psi, np.nan)
     peaked = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA, mf.von_mises_fisher(1.0))
     refused("closures start from uniform tokens", ask(peaked, 10, times=[0.0], runs=2).closure)
-    with pytest.raises(ValueError, match="random phases are those of uniform tokens"):
-        ask(peaked, 10, times=[0.0], runs=2, start="random phase")
+    message = "random phases are those of uniform tokens"
+    refused(message, ask, peaked, 10, times=[0.0], runs=2, start="random phase")
 
 
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")

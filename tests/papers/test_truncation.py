@@ -1,11 +1,12 @@
 """Attention from moments: bounds of what is lost, against what is."""
 
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy as np
 import pytest
-from parameters import refused, together
+from parameters import refused
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -17,19 +18,15 @@ USA5 = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
 SA5 = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA)
 
 
-def sphere(beta: float, d: int = 3, flow: mf.Flow = mf.USA) -> mf.Problem:
-    """Attention on S^{d-1}."""
-    return mf.Problem(mf.Sphere(d), mf.exponential(beta), flow)
+def attention(d: int, beta: float) -> mf.Problem:
+    """Attention on S^{d-1} without normalisation."""
+    return mf.Problem(mf.Circle() if d == 2 else mf.Sphere(d), mf.exponential(beta), mf.USA)
 
 
 def weights(d: int, beta: float, l: int) -> mpmath.mpf:
-    """N_l a_l by Bessel functions, scaled as the package's kernel."""
+    """N_l a_l, l > 0, by Bessel functions, scaled as the package's kernel."""
     nu = mpmath.mpf(d) / 2 - 1
-    count = (
-        mpmath.binomial(l + d - 1, d - 1) - (mpmath.binomial(l + d - 3, d - 1) if l > 1 else 0)
-        if l
-        else 1
-    )
+    count = mpmath.binomial(l + d - 1, d - 1) - mpmath.binomial(l + d - 3, d - 1)
     a = mpmath.gamma(nu + 1) * (2 / mpmath.mpf(beta)) ** nu * mpmath.besseli(l + nu, beta)
     return count * a * mpmath.exp(-mpmath.mpf(beta))
 
@@ -39,8 +36,8 @@ def weights(d: int, beta: float, l: int) -> mpmath.mpf:
     [
         (USA5, 10, 1.67107038338e-5, 3.75679999873e-5),
         (USA5, 20, 8.95386239719e-14, 3.78300327028e-13),
-        (sphere(5.0), 10, 4.92456146154e-5, 8.17824873662e-5),
-        (sphere(5.0), 20, 3.64620637825e-13, 1.114966093e-12),
+        (attention(3, 5.0), 10, 4.92456146154e-5, 8.17824873662e-5),
+        (attention(3, 5.0), 20, 3.64620637825e-13, 1.114966093e-12),
     ],
 )
 def test_bounds_are_the_published_ones(problem, degree, kernel, velocity):
@@ -56,7 +53,7 @@ def test_bounds_are_the_published_ones(problem, degree, kernel, velocity):
 def test_bounds_equal_sums_of_bessel_functions(d, beta, degree):
     """Cancellation, underflow, or a sum that ends early, where beta is small or d is large."""
     with mpmath.workdps(40):
-        truncation = mf.truncation(sphere(beta, d) if d > 2 else circle(beta), degree)
+        truncation = mf.truncation(attention(d, beta), degree)
         terms = [(l, weights(d, beta, l)) for l in range(degree + 1, degree + 80)]
         kernel = sum(w for _, w in terms)
         steep = sum(w * mpmath.sqrt(mpmath.mpf(l * (l + d - 2)) / (d - 1)) for l, w in terms)
@@ -64,14 +61,10 @@ def test_bounds_equal_sums_of_bessel_functions(d, beta, degree):
         assert abs(mpmath.mpf(truncation.velocity_error) * beta / steep - 1) < 1e-12
 
 
-def circle(beta: float) -> mf.Problem:
-    return mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)
-
-
 @pytest.mark.parametrize("beta", [25.0, 1e8])
 def test_the_circle_telescopes(beta):
     """V_L = e^{-beta} (I_L + I_{L+1}), where a tail has tens of thousands of terms."""
-    result = mf.truncation(circle(beta), 20).velocity_error
+    result = mf.truncation(attention(2, beta), 20).velocity_error
     with mpmath.workdps(30):
         large = [mpmath.besseli(l, beta) * mpmath.exp(-beta) for l in (20, 21)]
     # Terms are sums of as many logarithms.
@@ -85,7 +78,7 @@ def test_the_bound_of_the_kernel_is_attained(beta):
     s = np.append(np.random.default_rng(0).uniform(-1, 1, 10_000), np.sign(beta))
     a = kernel.attention_multipliers(2, degree)
     series = np.polynomial.legendre.legval(s, (2 * np.arange(degree + 1) + 1) * a)
-    errors, bound = np.abs(kernel.attention(s) - series), mf.truncation(sphere(beta), degree)
+    errors, bound = np.abs(kernel.attention(s) - series), mf.truncation(attention(3, beta), degree)
     assert errors.max() <= bound.kernel_error + 1e-15
     assert errors[-1] == pytest.approx(bound.kernel_error, abs=1e-12)
 
@@ -99,9 +92,7 @@ def length(vectors: np.ndarray) -> np.ndarray:
 def test_velocities_of_tokens_keep_the_bounds(space, degree):
     """100 tokens against sums over pairs: neither broken, nor a hundred times too large."""
     rng = np.random.default_rng(degree)
-    points = rng.uniform(0, 2 * np.pi, 100) if space.dimension == 1 else rng.normal(size=(100, 3))
-    if space.dimension == 2:
-        points /= np.linalg.norm(points, axis=1, keepdims=True)
+    points = space.random_points(100, rng)
     for flow in (mf.USA, mf.SA):
         problem = mf.Problem(space, mf.exponential(5.0), flow)
         exact = pair_velocity(space, problem.kernel, points, None, flow.normalized)
@@ -189,7 +180,7 @@ def test_parting_is_the_largest_slope():
 )
 def test_least_degrees(d, beta, degrees, features):
     """A degree too few breaks the promise, one too many costs features."""
-    problem = circle(beta) if d == 2 else sphere(beta, d)
+    problem = attention(d, beta)
     truncations = [mf.truncation(problem, error=error) for error in (1e-2, 1e-4, 1e-8, 1e-12)]
     assert tuple(each.degree for each in truncations) == degrees
     assert tuple(each.features for each in truncations) == features
@@ -218,38 +209,15 @@ def test_random_features_vary_as_predicted():
         refused("random features are of beta above 0", trigonometric_variance, bad, 0.0, 1)
 
 
-def test_moments_determine_tokens():
-    """Eight tokens from eight moments: power sums to a polynomial by Newton's identities."""
-    angles = np.sort(np.random.default_rng(3).permutation(12)[:8] * 2 * np.pi / 12 + 0.1)
-    powers = 8 * np.asarray(mf.Circle().moments(angles, None, 8))
-    elementary = [1.0 + 0.0j]
-    for k in range(1, 9):
-        signs = [(-1) ** (i - 1) * elementary[k - i] * powers[i] for i in range(1, k + 1)]
-        elementary.append(sum(signs) / k)
-    roots = np.roots([(-1) ** k * e for k, e in enumerate(elementary)])
-    # c_k = mean e^{-i k theta}, or its conjugate: tokens are those of one sign.
-    for sign in (1, -1):
-        result = np.sort(np.mod(sign * np.angle(roots), 2 * np.pi))
-        if np.abs(result - angles).max() < 1e-8:
-            return
-    raise AssertionError("the tokens are others")
-
-
 def test_constant_scores_are_the_mean():
     """A head with Q = K = 0 is known by degree 1 alone, and moves tokens by their mean."""
     zero = mf.Head(query=np.zeros((3, 3)), key=np.zeros((3, 3)))
-    points = np.random.default_rng(4).normal(size=(9, 3))
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
-    mean = points.mean(axis=0)
-    problem = mf.Problem(
-        mf.Sphere(), mf.Attention([zero], beta=2.0), initial=mf.from_points(points)
-    )
+    points = mf.Sphere().random_points(9, np.random.default_rng(4))
+    heads, mean = mf.Attention([zero], beta=2.0), points.mean(axis=0)
+    problem = mf.Problem(mf.Sphere(), heads, initial=mf.from_points(points))
     truncation = mf.truncation(problem, 1)
-    assert (truncation.kernel_error, truncation.velocity_error, truncation.features) == (
-        0.0,
-        0.0,
-        4,
-    )
+    assert (truncation.kernel_error, truncation.velocity_error) == (0.0, 0.0)
+    assert truncation.features == 4
     assert truncation.softmax_error() == 0.0
     rows = mf.attention_matrix(problem, problem.initial_measure())[0]
     np.testing.assert_allclose(rows @ points, np.tile(mean, (9, 1)), rtol=0, atol=1e-16)
@@ -265,9 +233,7 @@ def test_heads_keep_their_bound(d, degree):
     space = mf.Circle() if d == 2 else mf.Sphere()
     problem = mf.Problem(space, mf.Attention([head], beta=1.5, normalization="none"))
     (matrices,) = problem.heads or ()
-    x, y = rng.normal(size=(2, 400, d))
-    for each in (x, y):
-        each /= np.linalg.norm(each, axis=1, keepdims=True)
+    x, y = (space.vectors(space.random_points(400, rng)) for _ in range(2))
     z = x @ matrices.score
     r, u = np.linalg.norm(z, axis=1), (z / np.linalg.norm(z, axis=1, keepdims=True) * y).sum(axis=1)
     kernel = np.zeros(400)
@@ -297,7 +263,7 @@ def test_heads_add_up_by_their_largest_weights():
         attention = mf.Attention(list(of), normalization=normalization)
         return mf.truncation(mf.Problem(mf.Circle(), attention), 7)
 
-    scores = [mf.truncation(circle(beta), 6).kernel_error for beta in (5.0, 2.0)]
+    scores = [mf.truncation(attention(2, beta), 6).kernel_error for beta in (5.0, 2.0)]
     result = truncation_of("none", *heads)
     assert result.velocity_error == pytest.approx(
         scores[0] + 3.0 * math.exp(-3.0) * scores[1], rel=1e-12
@@ -311,7 +277,7 @@ def test_heads_add_up_by_their_largest_weights():
 
 def test_the_degree_in_use_is_rounding():
     """The degree that the package takes would lose more than the last digits."""
-    for problem in (USA5, SA5, sphere(81.0), sphere(-3.0), sphere(2.0, 64)):
+    for problem in (USA5, SA5, attention(3, 81.0), attention(3, -3.0), attention(64, 2.0)):
         truncation = mf.truncation(problem)
         assert truncation.degree == problem.kernel_degree
         if problem.manifold.dimension < 5:
@@ -321,41 +287,28 @@ def test_the_degree_in_use_is_rounding():
     assert linear.rates == (1.0, 1.0)
 
 
-@together(("make", "message"), [
-    (lambda: mf.truncation(USA5, 3, error=0.1), "give the degree or the error, got both"),
-    (lambda: mf.truncation(USA5, error=0.0), "error must be above 0, got 0"),
-    (lambda: mf.truncation(USA5, error=1e-310), "error must be at least 2.2"),
-    (lambda: mf.truncation(USA5, -1), "degree must be at least 0, got -1"),
-    (lambda: mf.truncation(mf.Problem(mf.Circle(), mf.zonal(lambda s: s), mf.USA)),
-     "nothing bounds the degrees of an own kernel"),
-    (
-        lambda: mf.truncation(
-            mf.Problem(mf.Euclidean(3), mf.Attention([mf.Head()], beta=1.0), initial=TOKENS)
-        ),
-        "there is nothing to truncate",
-    ),
-    (
-        lambda: mf.truncation(
-            mf.Problem(
-                mf.Circle(), mf.Attention([mf.Head()], beta=1.0, normalization="sinkhorn")
-            )
-        ),
-        "bounded for normalization none and softmax",
-    ),
-    (lambda: mf.truncation(USA5).flow_error(1.0, 0.5), "there is no partition"),
-    (lambda: mf.truncation(USA5).flow_error([0.5, -1.0]), "time must not be negative, got -1"),
-    (lambda: mf.truncation(NOISY).flow_error(1.0), "how errors grow is known of one kernel"),
-])  # fmt: skip
-def test_what_has_no_bound_is_refused(make, message):
-    """A number would be told that nothing certifies."""
-    refused(message, make)
-
-
-TOKENS = mf.from_points(np.eye(3))
-NOISY = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", diffusivity=0.1))
+def test_what_has_no_bound_is_refused():
+    """A number would be reported that nothing certifies."""
+    refused("give the degree or the error, got both", lambda: mf.truncation(USA5, 3, error=0.1))
+    refused("error must be above 0, got 0", lambda: mf.truncation(USA5, error=0.0))
+    refused("error must be at least 2.2", lambda: mf.truncation(USA5, error=1e-310))
+    refused("degree must be at least 0, got -1", mf.truncation, USA5, -1)
+    own = mf.Problem(mf.Circle(), mf.zonal(lambda s: s), mf.USA)
+    refused("nothing bounds the degrees of an own kernel", mf.truncation, own)
+    tokens, head = mf.from_points(np.eye(3)), mf.Attention([mf.Head()], beta=1.0)
+    flat = mf.Problem(mf.Euclidean(3), head, initial=tokens)
+    refused("there is nothing to truncate", mf.truncation, flat)
+    sinkhorn = mf.Problem(mf.Circle(), replace(head, normalization="sinkhorn"))
+    refused("bounded for normalization none and softmax", mf.truncation, sinkhorn)
+    error = mf.truncation(USA5).flow_error
+    refused("there is no partition", error, 1.0, 0.5)
+    refused("time must not be negative, got -1", error, [0.5, -1.0])
+    noisy = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", diffusivity=0.1))
+    message = "how errors grow is known of one kernel"
+    refused(message, mf.truncation(noisy).flow_error, 1.0)
 
 
 def test_flow_error_of_sharp_softmax_is_infinite_and_no_nan():
-    """e^{-2 beta} underflows: 1/0 would be told as no number, with a warning."""
+    """e^{-2 beta} underflows: 1/0 would be no number, with a warning."""
     truncation = mf.truncation(mf.Problem(mf.Circle(), mf.exponential(1e4), mf.SA))
     assert truncation.flow_error([0.0, 1e-9, 1.0]).tolist() == [0.0, np.inf, np.inf]

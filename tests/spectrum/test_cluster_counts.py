@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 from parameters import refused
+from scipy.integrate import solve_ivp
 
 import meanfield as mf
 from meanfield.spectrum.cluster_counts import mean_maxima, potential_variances
@@ -152,8 +153,6 @@ def test_noise_keeps_independent_tokens_independent(manifold):
 @pytest.mark.parametrize("share, time", [(0.3, 9.0), (0.95, 200.0), (1.05, 915.0), (2.0, 30.0)])
 def test_noise_adds_what_the_tokens_draw(share, time):
     """Against the equation d/dt E|m|^2 = 2 lambda E|m|^2 + 2 D k^2 / N, integrated, all degrees."""
-    from scipy.integrate import solve_ivp
-
     bare = mf.Problem(mf.Circle(), mf.exponential(20.0), mf.USA)
     diffusivity = share * mf.critical_diffusivity(bare)
     problem = mf.Problem(mf.Circle(), bare.kernel, mf.Flow("none", diffusivity=diffusivity))

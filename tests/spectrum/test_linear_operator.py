@@ -290,16 +290,17 @@ def test_mistakes_are_one_line():
     refused("degree must be at least 1, got 0", mf.linear_operator, problem, 0)
     on_circle = mf.Problem(mf.Sphere(2), mf.exponential(5.0))
     refused(r"sphere:2: .*; take mf\.Circle\(\)", mf.linear_operator, on_circle)
-    with pytest.raises(ValueError, match="lives on the sphere, the problem on the circle"):
-        mf.linear_operator(problem, about=mf.uniform().build(SPHERE))
-    with pytest.raises(ValueError, match="degree 90 on the sphere make a matrix of 8280 rows"):
-        mf.linear_operator(attention(SPHERE, (1.0, V3), beta=0.0), 90)
+    message, elsewhere = (
+        "lives on the sphere, the problem on the circle",
+        mf.uniform().build(SPHERE),
+    )
+    refused(message, mf.linear_operator, problem, about=elsewhere)
+    large, message = attention(SPHERE, (1.0, V3), beta=0.0), "make a matrix of 8280 rows"
+    refused(f"degree 90 on the sphere {message}", mf.linear_operator, large, 90)
     refused("there is no mode 40: the operator has 4", mf.linear_operator(problem, 2).perturbed, 40)
     stretched = attention(CIRCLE, (1.0, (2.0, 1.0)), beta=2.0)
-    with pytest.raises(
-        ValueError, match="density is not stationary: tokens move there, .* Give a stat"
-    ):
-        mf.linear_operator(stretched).describe()
+    message = "density is not stationary: tokens move there, .* Give a stat"
+    refused(message, mf.linear_operator(stretched).describe)
 
 
 @pytest.mark.slow

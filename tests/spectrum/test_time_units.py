@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from head_oracle import B1, B2, MASSES, TOKENS, V1, V2, components, vectors, velocity
 from parameters import refused
 
 import meanfield as mf
 from meanfield.fields.interactions import interaction_of
 from meanfield.spectrum.stability import growth_rate_max
-from meanfield.spectrum.time_units import TIME_UNITS, paper_time_factor, papers_kappa, time_unit
+from meanfield.spectrum.time_units import paper_time_factor, papers_kappa, time_unit
 
 
 def circle(kernel: mf.Kernel, flow: mf.Flow = mf.USA) -> mf.Problem:
@@ -45,18 +46,11 @@ def test_growth_time_is_an_e_fold_of_the_fastest_mode(flow):
 
 def test_paper_time_of_heads_undoes_their_common_scale():
     """Heads of several sharpnesses would each have a time of its own."""
-    # Velocities of five tokens without normalisation: the sum over pairs, in the papers' time.
-    angles, mass = np.array([0.3, 1.1, 2.0, 2.7, 4.4]), np.array([0.1, 0.3, 0.2, 0.15, 0.25])
-    first = mf.Head(score=[[0.9, -0.4], [0.7, 0.5]], value=[[0.8, 0.3], [-0.6, 1.1]])
-    second = mf.Head(score=[[-0.3, 0.2], [0.1, 0.6]], value=[[0.5, -0.2], [0.4, -0.7]], beta=5.0)
+    first, second = mf.Head(score=B1, value=V1), mf.Head(score=B2, value=V2, beta=5.0)
     problem = mf.Problem(mf.Circle(), mf.Attention([first, second], "none", beta=2.0))
-    x = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    force = np.zeros_like(x)
-    for head, beta in ((first, 2.0), (second, 5.0)):
-        weights = np.exp(beta * x @ np.array(head.score) @ x.T) * mass
-        force += weights @ x @ np.array(head.value).T
-    exact = np.sum(force * np.stack([-x[:, 1], x[:, 0]], axis=1), axis=1)
-    scaled = interaction_of(problem).of_points(angles, mass).velocity(angles)
+    x = vectors(TOKENS)
+    exact = components(TOKENS, velocity(x, x, MASSES, [(2.0 * B1, V1), (5.0 * B2, V2)], "none"))
+    scaled = interaction_of(problem).of_points(TOKENS, MASSES).velocity(TOKENS)
     # Moments, to rounding of the largest velocity.
     assert scaled * time_unit(problem, "scaled") / paper_time_factor(problem) == pytest.approx(
         exact, rel=1e-13, abs=1e-13 * np.abs(exact).max()
@@ -68,11 +62,6 @@ def test_paper_time_of_heads_undoes_their_common_scale():
     assert time_unit(numbers, "growth") * growth_rate_max(numbers) == pytest.approx(1, rel=1e-15)
 
 
-def test_scaled_time_is_the_unit_itself():
-    """Inside the package nothing is converted."""
-    assert time_unit(circle(mf.exponential(5.0)), "scaled") == 1.0
-
-
 def test_flows_agree_in_time_units_of_the_linear_phase():
     """t_SA = a_0 t_USA in the linear phase: the same growth, whatever the flow."""
     usa, sa = (time_unit(circle(mf.exponential(6.0), f), "growth") for f in (mf.USA, mf.SA))
@@ -80,32 +69,24 @@ def test_flows_agree_in_time_units_of_the_linear_phase():
     assert sa == pytest.approx(mean * usa, rel=1e-14)
 
 
-def test_paper_time_refuses_to_overflow():
-    """At beta = 800 a unit of paper time is 1e347 units of scaled time."""
-    with pytest.raises(ValueError, match="paper time overflows at beta = 800: use 'scaled'"):
-        time_unit(circle(mf.exponential(800.0)), "paper")
-    assert time_unit(circle(mf.exponential(800.0), mf.SA), "paper") == 1.0
-
-
-def test_growth_time_refuses_where_nothing_grows():
-    """Infinite units would make every save time infinite."""
-    with pytest.raises(ValueError, match="growth time needs a growing degree and none grows"):
-        time_unit(circle(mf.exponential(5.0), mf.Flow("none", strength=-1.0)), "growth")
-
-
-def test_time_unit_refuses_unknown_names():
-    """The message lists what is known."""
-    with pytest.raises(ValueError, match="unit 'seconds' is not known. Known: growth, paper, sc"):
-        time_unit(circle(mf.linear()), "seconds")
-    assert TIME_UNITS == ("scaled", "paper", "growth")
+def test_impossible_units_are_refused():
+    """At beta = 800 paper time overflows; where nothing grows save times would be infinite."""
+    sharp, repulsion = mf.exponential(800.0), mf.Flow("none", strength=-1.0)
+    refused("overflows at beta = 800: use 'scaled'", time_unit, circle(sharp), "paper")
+    assert time_unit(circle(sharp, mf.SA), "paper") == 1.0
+    repelled = circle(mf.exponential(5.0), repulsion)
+    message = "growth time needs a growing degree and none grows"
+    refused(message, time_unit, repelled, "growth")
+    message = "unit 'seconds' is not known. Known: growth, paper, scaled"
+    refused(message, time_unit, circle(mf.linear()), "seconds")
 
 
 def test_kappa_is_that_of_the_papers():
     """The column would be off by e^beta."""
     # Mun and Rosenzweig's threshold: kappa = beta / I_1(beta) in d = 2.
-    problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA)
+    problem = circle(mf.exponential(3.0))
     kappa = papers_kappa(problem, mf.critical_diffusivity(problem))
     assert kappa == pytest.approx(0.7588462084, rel=1e-9)
-    assert papers_kappa(mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA), 0.25) == 4.0
+    assert papers_kappa(circle(mf.exponential(3.0), mf.SA), 0.25) == 4.0
     # e^{-800} is 0 in floating point, which is not what the papers' noise is.
-    assert papers_kappa(mf.Problem(mf.Circle(), mf.exponential(800.0), mf.USA), 1e-4) is None
+    assert papers_kappa(circle(mf.exponential(800.0)), 1e-4) is None

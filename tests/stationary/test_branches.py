@@ -14,6 +14,7 @@ from meanfield.stationary.continuation import ContinuationError, Pace
 from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.stability import stationary_growth_rates
 from meanfield.stationary.states import stationary_state
+from meanfield.stationary.symmetry import axisymmetric
 
 JUMP = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA)
 
@@ -58,16 +59,10 @@ def test_kuramoto_is_followed_exactly(dimension):
 )
 def test_every_point_is_a_state_of_a_finer_quadrature(problem):
     """A branch that outruns its quadrature would be one of another equation."""
-    from meanfield.stationary.symmetry import axisymmetric
-
     branch = primary_branch(problem)
-    coarse = branch.symmetry
-    fine = axisymmetric(
-        coarse.dimension,
-        int(coarse.degrees[-1]),
-        fold=int(coarse.degrees[0]),
-        nodes=2 * len(coarse.weights),
-    )
+    coarse, degrees = branch.symmetry, branch.symmetry.degrees
+    nodes, fold = 2 * len(coarse.weights), int(degrees[0])
+    fine = axisymmetric(coarse.dimension, int(degrees[-1]), fold=fold, nodes=nodes)
     assert residuals(replace(branch, symmetry=fine)).max() < 1e-12
 
 
@@ -92,23 +87,15 @@ def test_stability_agrees_with_the_linearised_evolution(manifold, flow):
         assert (leading < 0) == branch.stable_within_symmetry[i]
 
 
-def test_free_energy_changes_by_the_entropy():
-    """Along states dF/dD = int f log f: the curve of F is that of an independent quadrature."""
+def test_free_energy_is_entropy_and_interaction():
+    """F would not be entropy and interaction, by the quadrature of the density."""
     branch = primary_branch(JUMP)
     equation, weights = SelfConsistency(JUMP, branch.symmetry), branch.symmetry.weights
-    for moments, diffusivity in zip(branch.moments, branch.values, strict=True):
+    points = zip(branch.moments, branch.values, branch.free_energy, strict=True)
+    for moments, diffusivity, energy in points:
         f = equation.density(moments, diffusivity)
         expected = diffusivity * weights @ (f * np.log(f)) - 0.5 * equation.coupling @ moments**2
-        result = branch.free_energy[np.flatnonzero(branch.values == diffusivity)[0]]
-        assert result == pytest.approx(expected, abs=1e-15)
-
-
-def test_transition_has_the_free_energy_of_uniform():
-    """And only one point past uniform has it."""
-    branch = primary_branch(JUMP)
-    (transition,) = [point for point in branch.special if point.kind == "transition"]
-    equation = SelfConsistency(JUMP, branch.symmetry)
-    assert abs(equation.free_energy(transition.moments, transition.value)) < 1e-16
+        assert energy == pytest.approx(expected, abs=1e-15)
 
 
 def test_stable_part_is_detected_by_iteration_too():
@@ -187,9 +174,10 @@ def test_states_of_a_branch_are_stationary_states():
 
 
 def test_special_points_know_their_free_energy():
-    """A figure would have to solve for it again."""
+    """That of the transition is uniform's, and only one point past uniform has it."""
     branch = primary_branch(JUMP)
     energies = {point.kind: point.free_energy for point in branch.special}
+    assert len(energies) == len(branch.special)
     equation = SelfConsistency(JUMP, branch.symmetry)
     for point in branch.special:
         assert point.free_energy == equation.free_energy(point.moments, point.value)
@@ -216,7 +204,7 @@ def test_lost_branches_are_reported_in_diffusivities(monkeypatch):
 
 
 def test_normalised_branch_has_no_free_energy():
-    """None is known: NaN, not a number of another flow."""
+    """It would be a number of another flow, not NaN."""
     branch = primary_branch(mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA))
     assert np.isnan(branch.free_energy).all()
     assert not special(branch, "transition")

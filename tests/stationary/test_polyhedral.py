@@ -1,12 +1,12 @@
 """Invariant harmonics of the polyhedra, and stationary states made of them."""
 
-from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 
 import numpy as np
 import pytest
-from parameters import refused, together
+from noise import noisy
+from parameters import refused
 
 import meanfield as mf
 from meanfield.bases.coordinates import coordinates
@@ -56,11 +56,8 @@ def molien(name, max_degree):
 @lru_cache
 def state_of(name):
     """Stationary state of USA with clusters at the vertices, at half the critical diffusivity."""
-    beta, share = {"tetrahedral": 8.0, "octahedral": 12.0}[name], 0.5
-    problem = mf.Problem(SPHERE, mf.exponential(beta), mf.USA)
-    diffusivity = share * mf.critical_diffusivity(problem)
-    problem = replace(problem, flow=mf.Flow("none", diffusivity=diffusivity))
-    return stationary_state(problem, name)
+    beta = {"tetrahedral": 8.0, "octahedral": 12.0}[name]
+    return stationary_state(noisy(SPHERE, mf.exponential(beta), 0.5), name)
 
 
 @EACH
@@ -187,24 +184,21 @@ def weak(manifold, beta, diffusivity):
     return mf.Problem(manifold, mf.exponential(beta), mf.Flow("none", diffusivity=diffusivity))
 
 
-@together("call, arguments, message", [
-    # Beyond S^2 there are no such groups; too sharp, memory would be filled before the start.
-    (stationary_state, (weak(mf.Circle(), 5.0, 0.01), "tetrahedral"),
-     "tetrahedral states live on the sphere, not on circle"),
-    (stationary_state, (weak(SPHERE, 8.0, 1e-8), "icosahedral"),
-     "makes icosahedral states too sharp for a grid"),
-    (polyhedral, ("cubic", 8), "'cubic' is not known. Known: tetrahedral, octahedral"),
-    (polyhedral, ("icosahedral", 5), "no icosahedral harmonic has a degree from 1 to"),
-    (polyhedral_basis, ("octahedral", 8, 6), "grid_degree = 6 is below max_degree = 8"),
-])  # fmt: skip
-def test_polyhedral_refuses_what_has_no_basis(call, arguments, message):
+def test_polyhedral_refuses_what_has_no_basis():
     """A misspelt group, a basis without functions, or aliased ones would have no states."""
-    refused(message, call, *arguments)
+    # Beyond S^2 there are no such groups; too sharp, memory would be filled before the start.
+    message, circle = "tetrahedral states live on the sphere, not on circle", mf.Circle()
+    refused(message, stationary_state, weak(circle, 5.0, 0.01), "tetrahedral")
+    message = "makes icosahedral states too sharp for a grid"
+    refused(message, stationary_state, weak(SPHERE, 8.0, 1e-8), "icosahedral")
+    refused("'cubic' is not known. Known: tetrahedral, octahedral", polyhedral, "cubic", 8)
+    refused("no icosahedral harmonic has a degree from 1 to", polyhedral, "icosahedral", 5)
+    refused("grid_degree = 6 is below max_degree = 8", polyhedral_basis, "octahedral", 8, 6)
 
 
 def test_rates_of_states_without_an_axis_have_no_order():
     """Azimuthal numbers of a state without an axis would be made up."""
-    problem = mf.Problem(SPHERE, mf.exponential(4.0), mf.Flow("none", diffusivity=0.02))
+    problem = weak(SPHERE, 4.0, 0.02)
     rates = stationary_state(problem, "tetrahedral", [0.0]).growth_rates(4)
     assert [result.order for result in rates] == [None] * 4
     # Degree 1 grows fastest, three times; degree 2 follows.

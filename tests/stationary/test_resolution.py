@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from noise import noisy
 from parameters import each, refused
 
 import meanfield as mf
@@ -22,8 +23,8 @@ def test_stationary_symmetry_resolves_sharp_states():
     """Twice the nodes would move the moments: the rule of nodes per width would be too small."""
     for manifold in (mf.Circle(), mf.Sphere(), mf.Sphere(4), mf.Sphere(21)):
         for beta, share in ((1.0, 0.02), (4.0, 0.1), (20.0, 0.5)):
-            problem = mf.Problem(manifold, mf.exponential(beta), mf.USA)
-            diffusivity = share * mf.critical_diffusivity(problem)
+            problem = noisy(manifold, mf.exponential(beta), share)
+            diffusivity = problem.flow.diffusivity
             symmetry = stationary_symmetry(problem, diffusivity)
             degree, nodes = int(symmetry.degrees[-1]), 2 * len(symmetry.weights)
             finer = axisymmetric(manifold.dimension, degree, nodes=nodes)
@@ -86,22 +87,18 @@ def test_no_measure_bends_its_potential_more(normalized, beta, strength):
 
 def test_narrowest_width_bounds_a_state_of_anti_attention():
     """SA with beta < 0 bends more than one token does: 1 / sqrt(-V'') is 0.3 here, not 0.4."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(-5.0), mf.SA)
-    diffusivity = 0.9 * mf.critical_diffusivity(problem)
-    state = stationary_state(
-        mf.Problem(mf.Circle(), mf.exponential(-5.0), mf.Flow(True, diffusivity=diffusivity))
-    )
+    state = stationary_state(noisy(mf.Circle(), mf.exponential(-5.0), 0.9, mf.SA))
     angles, log_f = state.symmetry.angles, np.log(state.nodal_density)
     bend = np.gradient(np.gradient(log_f, angles), angles)[2:-2]
     width = 1.0 / np.sqrt(-bend.min())
     # One token gives sqrt(D): the example tells the two bounds apart.
-    assert width < 0.8 * np.sqrt(diffusivity)
-    assert narrowest_width(problem, diffusivity) < width
+    assert width < 0.8 * np.sqrt(state.diffusivity)
+    assert narrowest_width(state.problem, state.diffusivity) < width
 
 
 def test_unsuitable_diffusivities_are_refused():
     """Without noise, or next to none, states are Diracs."""
     circle = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA)
     refused("need a diffusivity above 0, got 0", stationary_symmetry, circle, 0.0)
-    with pytest.raises(ValueError, match="diffusivity = 1e-12 makes states of width 1e-06: these"):
-        stationary_symmetry(circle, 1e-12)
+    message = "diffusivity = 1e-12 makes states of width 1e-06: these"
+    refused(message, stationary_symmetry, circle, 1e-12)

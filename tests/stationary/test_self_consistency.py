@@ -2,8 +2,10 @@
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
+from noise import noisy
 from parameters import each, refused
 from scipy.special import ive
 
@@ -11,7 +13,6 @@ import meanfield as mf
 from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.states import stationary_state
 from meanfield.stationary.symmetry import axisymmetric, stationary_symmetry
-from meanfield.terms.kernels import Kernel
 
 MANIFOLDS = [mf.Circle(), mf.Sphere(), mf.Sphere(8)]
 FLOWS = [mf.USA, mf.SA, mf.Flow("none", strength=-0.7), mf.Flow(normalized=True, strength=2.0)]
@@ -48,8 +49,8 @@ def test_jacobian_at_uniform_gives_growth_rates(manifold, flow):
     """The residual's slope D (1 - A_l / D) l (l + d - 2) would not be minus the growth rate."""
     equation, moments, diffusivity = example(manifold, flow)
     jacobian = equation.jacobian(0.0 * moments, diffusivity)
-    noisy = mf.Flow(flow.normalized, flow.strength, diffusivity)
-    problem = mf.Problem(manifold, equation.problem.kernel, noisy)
+    diffusive = mf.Flow(flow.normalized, flow.strength, diffusivity)
+    problem = mf.Problem(manifold, equation.problem.kernel, diffusive)
     degrees = equation.symmetry.degrees
     eigenvalues = degrees * (degrees + manifold.dimension - 1)
     rates = mf.growth_rates(problem, int(degrees[-1]))[degrees]
@@ -87,30 +88,22 @@ def test_normalised_density_is_a_power_of_the_partition_function():
 @pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: manifold.name)
 def test_free_energy_is_entropy_and_interaction(manifold, flow):
     """F = D int f log f - 1/2 strength sum w_l m_l^2, term by term, at a stationary state."""
-    critical = mf.critical_diffusivity(mf.Problem(manifold, mf.exponential(3.0), flow))
-    noisy = mf.Flow("none", strength=flow.strength, diffusivity=0.7 * critical)
-    state = stationary_state(mf.Problem(manifold, mf.exponential(3.0), noisy))
-    f, weights = state.nodal_density, state.symmetry.weights
-    w = state.problem.kernel.potential_multipliers(
-        manifold.dimension, int(state.symmetry.degrees[-1])
-    )[state.symmetry.degrees]
-    entropy = weights @ (f * np.log(f))
-    direct = noisy.diffusivity * entropy - 0.5 * flow.strength * (w @ state.moments**2)
+    problem = noisy(manifold, mf.exponential(3.0), 0.7, flow)
+    state = stationary_state(problem)
+    f, degrees = state.nodal_density, state.symmetry.degrees
+    w = problem.kernel.potential_multipliers(manifold.dimension, int(degrees[-1]))[degrees]
+    entropy = state.symmetry.weights @ (f * np.log(f))
+    direct = state.diffusivity * entropy - 0.5 * flow.strength * (w @ state.moments**2)
     assert state.free_energy == pytest.approx(direct, rel=1e-12)
 
 
 def test_free_energy_keeps_digits_near_the_bifurcation():
     """F is of order |m|^4 there, its terms of order |m|^2: against 40 digits."""
-    # Measured: error below 2e-15 D |m|^2, a few eps.
-    import mpmath as mp
-
     beta = 2.0
-    critical = mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA))
     for distance in (1e-2, 1e-4, 1e-6):
-        flow = mf.Flow("none", diffusivity=critical * (1 - distance))
-        state = stationary_state(mf.Problem(mf.Circle(), mf.exponential(beta), flow))
+        state = stationary_state(noisy(mf.Circle(), mf.exponential(beta), 1 - distance))
         with mp.workdps(40):
-            diffusivity = mp.mpf(flow.diffusivity)
+            diffusivity = mp.mpf(state.diffusivity)
             m = [mp.mpf(float(x)) for x in state.moments]
             a = [mp.besseli(l + 1, beta) * mp.exp(-beta) / beta for l in range(len(m))]
             total = mp.mpf(0)
@@ -121,20 +114,17 @@ def test_free_energy_keeps_digits_near_the_bifurcation():
             exact = sum(x * y * y for x, y in zip(a, m, strict=True)) / 2
             exact -= diffusivity * mp.log(total)
             error = abs(float(mp.mpf(state.free_energy) - exact))
-        assert error < 4e-15 * flow.diffusivity * float(state.moments[0]) ** 2
+        # Measured: error below 2e-15 D |m|^2, a few eps.
+        assert error < 4e-15 * state.diffusivity * float(state.moments[0]) ** 2
         assert state.free_energy < 0
 
 
 def test_free_energy_is_continuous_where_its_formula_changes():
     """The formula for weak fields and that for strong ones would leave a step between."""
-    critical = mf.critical_diffusivity(mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA))
-    diffusivities = critical * np.linspace(0.985, 0.999, 57)
-    energies = []
-    for diffusivity in diffusivities:
-        flow = mf.Flow("none", diffusivity=float(diffusivity))
-        energies.append(
-            stationary_state(mf.Problem(mf.Circle(), mf.exponential(2.0), flow)).free_energy
-        )
+    energies = [
+        stationary_state(noisy(mf.Circle(), mf.exponential(2.0), share)).free_energy
+        for share in np.linspace(0.985, 0.999, 57).tolist()
+    ]
     # The branch is smooth in D, so that high differences are rounding: 70 times that of F, which
     # is eps D. A step s would show as 35 s.
     differences = np.diff(np.array(energies), 8)
@@ -145,18 +135,11 @@ def test_free_energy_is_continuous_where_its_formula_changes():
 @pytest.mark.parametrize("d", [2, 3, 4, 8])
 def test_free_energy_slope_is_the_entropy(d):
     """DF/dD = int f log f at a stationary state: the envelope theorem."""
-    manifold = mf.Sphere(d)
-    critical = mf.critical_diffusivity(mf.Problem(manifold, mf.exponential(3.0), mf.USA))
-
-    def state(diffusivity: float) -> object:
-        return stationary_state(
-            mf.Problem(manifold, mf.exponential(3.0), mf.Flow("none", diffusivity=diffusivity))
-        )
-
-    middle, h = 0.8 * critical, 1e-3 * critical
-    energies = [state(middle + k * h).free_energy for k in (-2, -1, 1, 2)]
-    slope = (8 * (energies[2] - energies[1]) - (energies[3] - energies[0])) / (12 * h)
-    f, weights = state(middle).nodal_density, state(middle).symmetry.weights
+    shares = 0.8 + 1e-3 * np.arange(-2, 3)
+    states = [stationary_state(noisy(mf.Sphere(d), mf.exponential(3.0), share)) for share in shares]
+    energies, h = [state.free_energy for state in states], 1e-3 * states[2].diffusivity / 0.8
+    slope = (8 * (energies[3] - energies[1]) - (energies[4] - energies[0])) / (12 * h)
+    f, weights = states[2].nodal_density, states[2].symmetry.weights
     assert slope == pytest.approx(weights @ (f * np.log(f)), rel=1e-8)
 
 
@@ -169,34 +152,30 @@ def test_order_parameter_of_a_dirac_is_one():
         assert equation.order_parameter(first) == pytest.approx(1.0, rel=1e-15)
 
 
-def test_linear_kernel_ignores_normalisation():
-    """Its partition function is 1: both flows have the same states."""
-    symmetry = axisymmetric(2, 1)
-    moments = np.array([0.6])
-    for flow in (mf.USA, mf.SA):
-        equation = SelfConsistency(mf.Problem(mf.Sphere(), mf.linear(), flow), symmetry)
-        x = 0.6 / np.sqrt(3.0) / 0.2
-        langevin = np.sqrt(3.0) * (1 / np.tanh(x) - 1 / x)
-        assert equation.image(moments, 0.2)[0] == pytest.approx(langevin, rel=1e-14)
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+def test_images_of_the_linear_kernel_are_closed_forms(flow):
+    """The Bessel ratio and Langevin's function: the partition function is 1 for both flows."""
+    for space, x, ratio in (
+        (mf.Circle(), 0.7 / 0.3, ive(1, 0.7 / 0.3) / ive(0, 0.7 / 0.3)),
+        (mf.Sphere(), 2.0, 1 / np.tanh(2.0) - 1 / 2.0),
+    ):
+        dimension = space.dimension
+        equation = SelfConsistency(mf.Problem(space, mf.linear(), flow), axisymmetric(dimension, 1))
+        dirac = np.sqrt(dimension + 1.0)
+        image = equation.image(np.array([dirac * x * 0.2]), 0.2)
+        assert image[0] == pytest.approx(dirac * ratio, rel=1e-14)
         assert equation.exponent is None
-
-
-def test_states_of_kuramoto_are_von_mises():
-    """G_1 would not be the Bessel ratio."""
-    equation = SelfConsistency(mf.Problem(mf.Circle(), mf.linear(), mf.USA), axisymmetric(1, 1))
-    r = np.sqrt(0.5) * equation.image(np.array([np.sqrt(2.0) * 0.7]), 0.3)[0]
-    assert r == pytest.approx(ive(1, 0.7 / 0.3) / ive(0, 0.7 / 0.3), rel=1e-14)
 
 
 def test_unsuitable_problems_are_refused():
     """Each would give numbers that mean nothing."""
     circle = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.USA)
-    with pytest.raises(ValueError, match="symmetry is of S\\^2, the problem lives on S\\^1"):
-        SelfConsistency(circle, axisymmetric(2, 40))
+    message = r"symmetry is of S\^2, the problem lives on S\^1"
+    refused(message, SelfConsistency, circle, axisymmetric(2, 40))
     refused("ends at degree 5, the kernel acts up to", SelfConsistency, circle, axisymmetric(1, 5))
     own = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(s - 1)), mf.SA)
-    with pytest.raises(ValueError, match="kernel 'zonal' with a normalised flow: its velocity is"):
-        SelfConsistency(own, axisymmetric(1, 40))
+    message = "kernel 'zonal' with a normalised flow: its velocity is"
+    refused(message, SelfConsistency, own, axisymmetric(1, 40))
 
 
 def test_missing_free_energy_is_nan():
@@ -208,18 +187,14 @@ def test_missing_free_energy_is_nan():
 @pytest.mark.parametrize("beta", [-7.0, -4.0, 3.0, 9.0])
 def test_rounding_bounds_what_a_bit_changes(beta):
     """Newton's method would stop early, or try for digits that SA with beta < 0 does not have."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA)
-    diffusivity = 0.5 * mf.critical_diffusivity(problem)
-    noisy = mf.Flow(True, diffusivity=diffusivity)
-    state = stationary_state(mf.Problem(mf.Circle(), mf.exponential(beta), noisy))
+    state = stationary_state(noisy(mf.Circle(), mf.exponential(beta), 0.5, mf.SA))
     # A rule with other nodes sums in another order; both resolve the state.
-    nodes = len(state.symmetry.weights)
+    degree, nodes = int(state.symmetry.degrees[-1]), len(state.symmetry.weights)
     changes = []
     for more in range(5, 50, 5):
-        finer = axisymmetric(1, int(state.symmetry.degrees[-1]), nodes=nodes + more)
-        equation = SelfConsistency(problem, finer)
-        changes.append(np.abs(equation.residual(state.moments, diffusivity)).max())
-    bound = state.equation.rounding(state.moments, diffusivity)
+        equation = SelfConsistency(state.problem, axisymmetric(1, degree, nodes=nodes + more))
+        changes.append(np.abs(equation.residual(state.moments, state.diffusivity)).max())
+    bound = state.equation.rounding(state.moments, state.diffusivity)
     assert 1e-3 * bound < max(changes) < 8.0 * bound
 
 
@@ -227,6 +202,6 @@ def test_rounding_bounds_what_a_bit_changes(beta):
 def test_own_kernel_has_the_states_of_the_exponential_one():
     """An own kernel equal to the exponential one, by quadrature, without normalisation."""
     flow = mf.Flow("none", diffusivity=0.08)
-    kernels: list[Kernel] = [mf.exponential(1.5), mf.zonal(lambda s: np.exp(1.5 * (s - 1)))]
+    kernels = [mf.exponential(1.5), mf.zonal(lambda s: np.exp(1.5 * (s - 1)))]
     first, second = (stationary_state(mf.Problem(mf.Sphere(), kernel, flow)) for kernel in kernels)
     assert first.order_parameter == pytest.approx(second.order_parameter, rel=1e-12)
