@@ -31,35 +31,36 @@ SCORES = {
 }
 
 
+def assert_weights_of_pairs(found, score, x, masses, allowed: float) -> None:
+    """The constant of w is free."""
+    apart = found.log_w - pair_scaling(score, x, masses).log_w
+    np.testing.assert_allclose(apart, apart[0], rtol=0, atol=allowed)
+
+
 @pytest.mark.parametrize("name", SCORES)
 def test_series_give_the_weights_of_pairs(name, monkeypatch):
-    """Tokens and a density: units of rows and columns would show, and a transposed score."""
+    """Units of rows and columns would show, and a transposed score."""
     circle, score = mf.Circle(), SCORES[name]
-    rows, columns = side(circle, score), side(circle, score.T)
     rng = np.random.default_rng(5)
     points, masses = rng.uniform(-np.pi, np.pi, 60), rng.dirichlet(np.ones(60))
-    exact = pair_scaling(score, circle.vectors(points), masses)
     monkeypatch.setattr(balanced, "MOST_PAIRS", 0)
+    rows, columns = side(circle, score), side(circle, score.T)
     found = point_scaling(circle, score, points, masses, rows, columns)
-    # The constant of w is free.
-    apart = found.log_w - exact.log_w
-    np.testing.assert_allclose(apart, apart[0], rtol=0, atol=1e-12)
-    density = mf.von_mises_fisher(2.0).build(circle)
-    grid, nodal, of_density = density_scaling(circle, score, density.coefficients, rows, columns)
-    exact = pair_scaling(score, circle.vectors(grid.points), nodal)
-    apart = of_density.log_w - exact.log_w
-    np.testing.assert_allclose(apart, apart[0], rtol=0, atol=1e-11)
+    assert_weights_of_pairs(found, score, circle.vectors(points), masses, 1e-12)
 
 
-@pytest.mark.slow
-def test_sphere_density_has_the_weights_of_pairs():
+@pytest.mark.parametrize(
+    ("space", "score", "concentration", "allowed"),
+    [(mf.Circle(), score, 2.0, 1e-11) for score in SCORES.values()]
+    + [pytest.param(mf.Sphere(), 2.0 * np.eye(3), 1.0, 1e-12, marks=pytest.mark.slow)],
+    ids=[*SCORES, "sphere"],
+)
+def test_densities_have_the_weights_of_pairs(space, score, concentration, allowed):
     """Nodes of a quadrature are points."""
-    sphere, score = mf.Sphere(), 2.0 * np.eye(3)
-    density = mf.von_mises_fisher(1.0).build(sphere)
-    rows = side(sphere, score)
-    grid, masses, found = density_scaling(sphere, score, density.coefficients, rows, rows)
-    exact = pair_scaling(score, sphere.vectors(grid.points), masses)
-    np.testing.assert_allclose(found.log_w, exact.log_w, rtol=0, atol=1e-12)
+    density = mf.von_mises_fisher(concentration).build(space).coefficients
+    rows, columns = side(space, score), side(space, score.T)
+    grid, masses, found = density_scaling(space, score, density, rows, columns)
+    assert_weights_of_pairs(found, score, space.vectors(grid.points), masses, allowed)
 
 
 def balanced_series(space: mf.Circle | mf.Sphere, score: FloatArray, count: int, masses: str):
@@ -72,7 +73,7 @@ def balanced_series(space: mf.Circle | mf.Sphere, score: FloatArray, count: int,
     found = point_scaling(space, score, points, m, side(space, score), side(space, score))
     x = space.vectors(points)
     exponents = found.log_w[:, None] + x @ score @ x.T + found.log_w
-    return found, m, np.abs(np.exp(exponents) @ m - 1.0)[m > 0].max()
+    return found, np.abs(np.exp(exponents) @ m - 1.0)[m > 0].max()
 
 
 @pytest.mark.parametrize("masses", ["equal", "unequal", "zeros"])
@@ -86,7 +87,7 @@ def balanced_series(space: mf.Circle | mf.Sphere, score: FloatArray, count: int,
 def test_newton_by_series_balances_tokens_to_1e_13(space, score, count, masses, monkeypatch):
     """Rows by pairs say so; no pairs are summed for the weights, and few sums are taken."""
     monkeypatch.setattr(balanced, "pair_scaling", None)
-    found, _, residual = balanced_series(space, score, count, masses)
+    found, residual = balanced_series(space, score, count, masses)
     assert found.residual <= 1e-13
     # Exponents have the rounding of beta.
     assert residual < 2e-13 + 8 * np.finfo(float).eps * np.abs(score).max()
@@ -96,7 +97,7 @@ def test_newton_by_series_balances_tokens_to_1e_13(space, score, count, masses, 
 @pytest.mark.parametrize("name", ["identity", "positive"])
 def test_many_tokens_report_the_residual_that_is_there(name):
     """Above the limit of pairs, too, no share of it is put down to rounding."""
-    found, _, residual = balanced_series(mf.Circle(), 1.5 * SCORES[name], 2_100, "unequal")
+    found, residual = balanced_series(mf.Circle(), 1.5 * SCORES[name], 2_100, "unequal")
     assert found.residual < 2e-13
     assert abs(found.residual - residual) < 2e-13
 
@@ -114,11 +115,11 @@ def test_newton_balances_densities_as_sweeps_do(concentration, name, monkeypatch
     _, _, swept = density_scaling(circle, score, density, rows, rows)
     # Far from a narrow peak what is left is rounding, of either.
     assert found.residual <= max(3.0 * swept.residual, 1e-13)
-    seen = masses > 1e-10
-    np.testing.assert_allclose(found.log_w[seen], swept.log_w[seen], rtol=0, atol=1e-11)
+    heavy = masses > 1e-10
+    np.testing.assert_allclose(found.log_w[heavy], swept.log_w[heavy], rtol=0, atol=1e-11)
 
 
-def test_pairs_take_over_where_series_are_not_as_accurate(monkeypatch):
+def test_pairs_take_over_where_series_are_not_as_accurate():
     """A token of next to no mass far from all others: its sum is rounding of a series."""
     circle, score = mf.Circle(), 40.0 * np.eye(2)
     points = np.append(np.linspace(-0.1, 0.1, 400), np.pi)

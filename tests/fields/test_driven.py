@@ -13,7 +13,6 @@ from meanfield.fields.interactions import fixed_field, interaction_of, transport
 from meanfield.observables import energy_note, interaction_energy
 from meanfield.terms.fixed import ACTIVATIONS
 
-NOTHING = mf.Attention([mf.Head(value=0.0)], beta=0.0)
 WIDE = mf.FeedForward(
     [[1, -0.5, 0.3], [0.2, 0.8, -1.1]], [[0.7, -0.3], [0.4, 0.9], [-0.6, 0.5]], (0.1, -0.2), "tanh"
 )
@@ -29,7 +28,7 @@ def test_a_linear_drift_makes_an_angular_central_gaussian(space, carrier):
     """Points go to e^{tM} x / |.|, M = e e^T: p = e^{-t} (1 - u^2 + u^2 e^{-2t})^{-d/2}."""
     d = space.ambient
     axis = np.eye(d)[0 if d == 2 else 2]
-    problem = mf.Problem(space, NOTHING, drift=mf.LinearDrift(np.outer(axis, axis)))
+    problem = mf.Problem(space, [mf.LinearDrift(np.outer(axis, axis))])
     finest = 1e-8 if (d, carrier) == (3, "characteristics") else 1e-11
     run = mf.simulate(problem, until=1.0, save=[1.0], representation=carrier, tolerance=finest)
     measure = run.measures[-1]
@@ -54,14 +53,14 @@ def test_carriers_agree(kernel, flow):
     covered = angles + 0.1 * np.sin(angles) + 0.08 / 3 * np.sin(3 * angles)
     levels = 2.0 * np.pi * (np.arange(10_000) + 0.5) / 10_000
     tokens = mf.from_points(np.interp(levels, covered, angles))
-    seen = []
+    moments = []
     for name, law in (("density", LAW), ("characteristics", LAW), ("particles", tokens)):
-        of = mf.Problem(mf.Circle(), kernel, flow, law, feed_forward=FLAT, drift=TURN)
-        run = mf.simulate(of, until=1.0, save=[1.0], representation=name)
-        seen.append(run.measures[-1].moments(6))
-    assert np.abs(seen[1] - seen[0]).max() < 1e-10
+        problem = mf.Problem(mf.Circle(), kernel, flow, law, feed_forward=FLAT, drift=TURN)
+        run = mf.simulate(problem, until=1.0, save=[1.0], representation=name)
+        moments.append(run.measures[-1].moments(6))
+    assert np.abs(moments[1] - moments[0]).max() < 1e-10
     # Tokens stand for cells of mass 1e-4: their moments are known to its square.
-    assert np.abs(seen[2] - seen[0]).max() < 1e-6
+    assert np.abs(moments[2] - moments[0]).max() < 1e-6
 
 
 def test_attention_and_a_layer_move_tokens_as_known():
@@ -107,11 +106,11 @@ def test_velocity_and_divergence_are_those_that_move_a_density():
     """div(f v) at nodes by the product rule is what the transport of a density makes."""
     heads = mf.Attention([mf.Head(score=[1.0, 0.5, -0.3], value=[0.4, 1.0, 0.7])], beta=2.0)
     problem = mf.Problem(mf.Sphere(), heads, feed_forward=WIDE)
-    felt, space = interaction_of(problem), mf.Sphere()
+    mean_field, space = interaction_of(problem), mf.Sphere()
     uniform = space.resize(space.from_modes([]), 24)
     points = space.random_points(20, np.random.default_rng(1))
-    _, divergence = felt.of_density(uniform).velocity_and_divergence(points)
-    change = space.evaluate(transport(felt, 24)(uniform, False), points)
+    _, divergence = mean_field.of_density(uniform).velocity_and_divergence(points)
+    change = space.evaluate(transport(mean_field, 24)(uniform, False), points)
     # tanh leaves 1e-9 above degree 24.
     assert np.abs(change + divergence).max() < 1e-7
 
@@ -119,7 +118,7 @@ def test_velocity_and_divergence_are_those_that_move_a_density():
 @pytest.mark.slow
 def test_a_corner_that_no_density_resolves_ends_the_run():
     """The tail of a Lipschitz field falls as k^-2: never silently wrong."""
-    corner = mf.FeedForward([[1, -0.5], [0.2, 0.8]], [[0.7, -0.3], [0.4, 0.9]], (0.1, -0.2))
+    corner = replace(FLAT, activation="relu")
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA, LAW, feed_forward=corner)
     with pytest.raises(mf.SimulationError, match="under-resolved: spectral tail"):
         mf.simulate(problem, until=1.0, save=[1.0], representation="density")
@@ -129,15 +128,16 @@ def test_a_corner_that_no_density_resolves_ends_the_run():
     assert np.abs(change).max() < 1e-4
 
 
-@pytest.mark.parametrize("of", [mf.exponential(3.0), "heads"])
-def test_the_sum_of_energies_climbs_by_the_squared_speed(of):
+HEADS = mf.Attention([mf.Head(score=[1.0, 0.5], value=[1.0, 0.5])], "none", beta=3.0)
+
+
+@pytest.mark.parametrize("kernel", [mf.exponential(3.0), HEADS], ids=["kernel", "heads"])
+def test_the_sum_of_energies_climbs_by_the_squared_speed(kernel):
     """dE/dt = int |v|^2 dmu in the unit of the energy: units of the two parts fit."""
     w = np.array([[1.0, 0.2], [-0.5, 0.8]]) * [0.3, -0.7]
     layer = mf.FeedForward([[1.0, -0.5], [0.2, 0.8]], w, (0.1, -0.2), "silu")
     drift = mf.LinearDrift([[0.3, 0.1], [0.1, 0.0]])
-    heads = mf.Attention([mf.Head(score=[1.0, 0.5], value=[1.0, 0.5])], "none", beta=3.0)
     points = mf.Measure(mf.Circle(), np.array([0.3, 1.1, 2.0, 2.7, 4.4]))
-    kernel = heads if isinstance(of, str) else of
     problem = mf.Problem(mf.Circle(), kernel, normalization="none", feed_forward=layer, drift=drift)
     assert energy_note(problem) is None
     velocity = interaction_of(problem).of_points(points.points, None).velocity(points.points)
@@ -151,14 +151,13 @@ def test_the_sum_of_energies_climbs_by_the_squared_speed(of):
 def test_fields_without_potential_say_why():
     """NaN, and one line: a skew drift, a layer that writes elsewhere, softmax beside anything."""
     circle, kernel = mf.Circle(), mf.exponential(3.0)
-    lines = [
-        (mf.Problem(circle, kernel, mf.USA, drift=TURN), "drift matrix is not symmetric"),
-        (mf.Problem(circle, kernel, mf.USA, feed_forward=FLAT), "writes in another direction"),
-        (mf.Problem(circle, kernel, mf.SA, drift=mf.LinearDrift([1.0, 0.0])),
-         "Z divides attention"),
-    ]  # fmt: skip
-    point = mf.Measure(circle, np.zeros(1))
-    for problem, words in lines:
+    point, stretch = mf.Measure(circle, np.zeros(1)), mf.LinearDrift([1.0, 0.0])
+    for flow, field, words in (
+        (mf.USA, {"drift": TURN}, "drift matrix is not symmetric"),
+        (mf.USA, {"feed_forward": FLAT}, "writes in another direction"),
+        (mf.SA, {"drift": stretch}, "Z divides attention"),
+    ):
+        problem = mf.Problem(circle, kernel, flow, **field)
         assert words in str(energy_note(problem))
         assert np.isnan(interaction_energy(problem, point.moments(31), point))
 

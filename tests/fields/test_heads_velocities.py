@@ -1,9 +1,6 @@
-"""Velocities of heads: every evaluator against sums over pairs written down in the tests.
+"""Velocities of heads: pairs, series and fields on grids against the sums of `core`."""
 
-Sums over pairs, series of moments evaluated at points, and fields at the nodes of grids. Where Z is
-as small as rounding leaves it, the way that tokens take must still be right.
-"""
-
+import core
 import numpy as np
 import pytest
 from head_oracle import (
@@ -47,22 +44,21 @@ PRINTED = {
 }
 
 
-def interaction(
-    space: mf.Circle | mf.Sphere, heads: list, beta: float, normalization: str
-) -> tuple[mf.Problem, HeadsInteraction]:
+def interaction(space, heads, beta, normalization) -> tuple[mf.Problem, HeadsInteraction]:
     """Problem and interaction of heads (B, V)."""
     listed = [mf.Head(score=score, value=value) for score, value in heads]
     problem = mf.Problem(space, mf.Attention(listed, normalization, beta=beta))
     return problem, heads_interaction(problem)
 
 
-def evaluators(felt: HeadsInteraction, points: np.ndarray, masses: np.ndarray) -> list[np.ndarray]:
+def evaluators(
+    mean_field: HeadsInteraction, points: np.ndarray, masses: np.ndarray
+) -> list[np.ndarray]:
     """Velocity of weighted points by pairs, by pairs with a divergence, and by moments, twice."""
-    field = felt.of_points(points, masses)
-    return [
-        felt.pair_velocity(points, masses), felt.pair_velocity_and_divergence(points, masses)[0],
-        field.velocity(points), field.velocity_and_divergence(points)[0],
-    ]  # fmt: skip
+    field = mean_field.of_points(points, masses)
+    pairs = mean_field.pair_velocity, mean_field.pair_velocity_and_divergence
+    by_pairs = [pairs[0](points, masses), pairs[1](points, masses)[0]]
+    return [*by_pairs, field.velocity(points), field.velocity_and_divergence(points)[0]]
 
 
 @pytest.mark.parametrize("heads, normalization", PRINTED)
@@ -73,9 +69,9 @@ def test_printed_velocities(heads, normalization, verified):
         "both": (CIRCLE, BOTH, 2.0, TOKENS, MASSES),
         "sphere": (SPHERE, [(B3, V3)], 3.0, TOKENS_3, MASSES_3),
     }[heads]
-    problem, felt = interaction(space, given, beta, normalization)
+    problem, mean_field = interaction(space, given, beta, normalization)
     wanted = np.array(PRINTED[heads, normalization].split(), dtype=float).reshape(points.shape)
-    for found in evaluators(felt, points, masses):
+    for found in evaluators(mean_field, points, masses):
         error = found * np.exp(problem.log_scale) - wanted
         what = f"printed velocities of heads, {space.name}"
         verified("exact solutions", what, error, 1e-13 if space is CIRCLE else 2e-13)
@@ -106,35 +102,24 @@ def test_only_the_product_of_query_and_key_counts(space, normalization):
 @pytest.mark.slow
 @pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])
-def test_grid_and_points_of_a_density_see_the_same_field(space, normalization):
+def test_grid_of_a_density_has_the_field_of_its_nodes(space, normalization):
     """The velocity that moves a density would not be that of tokens dense enough to be it."""
     modes = [[1, 0.2, 0.1], [2, -0.1, 0.1]] if space is CIRCLE else [[1, 0, 0.2], [2, -1, 0.1]]
     heads = BOTH if space is CIRCLE else [(B3, V3), (B3.T - V3, V3.T)]
     beta = 2.0 if space is CIRCLE else 1.0
-    problem, felt = interaction(space, heads, beta, normalization)
+    problem, mean_field = interaction(space, heads, beta, normalization)
     degree = 60 if space is CIRCLE else 14
     grid = space.grid(degree)
     density = space.resize(space.from_modes(modes), degree)
     masses = grid.weights * grid.to_nodal(density)
-    at_nodes = felt.of_density(density).on_nodes(grid)[0]
+    at_nodes = mean_field.of_density(density).on_nodes(grid)[0]
     x = space.vectors(grid.points)
     truth = velocity(x, x, masses, [(beta * b, v) for b, v in heads], normalization)
-    wanted = (
-        grid.project(np.exp(-problem.log_scale) * truth.T)
-        if x.shape[1] == 3
-        else (components(grid.points, truth) * np.exp(-problem.log_scale))
-    )
+    wanted = grid.project(np.exp(-problem.log_scale) * truth.T)
     np.testing.assert_allclose(at_nodes.reshape(wanted.shape), wanted, rtol=0, atol=2e-13)
 
 
-def moved(
-    space: mf.Circle | mf.Sphere,
-    heads: list,
-    beta: float,
-    points: np.ndarray,
-    masses: np.ndarray | None,
-    normalization: str = "softmax",
-) -> float:
+def moved(space, heads, beta, points, masses, normalization="softmax") -> float:
     """Largest error of the velocities of tokens, at 300 of them, as a run would find them."""
     problem, _ = interaction(space, heads, beta, normalization)
     moving = TokenField(problem, interaction_of(problem), masses, 1e-10)
@@ -148,13 +133,8 @@ def moved(
 
 def two_clusters(space: mf.Circle | mf.Sphere, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Two opposite tokens with all mass but 1e-30 each of the others, which are anywhere."""
-    rng = np.random.default_rng(3)
-    points = rng.uniform(0, 2 * np.pi, count)
-    points[:2] = 0.0, np.pi
-    if space.dimension == 2:
-        points = rng.normal(size=(count, 3))
-        points[:2] = [0, 0, 1], [0, 0, -1]
-        points /= np.linalg.norm(points, axis=1, keepdims=True)
+    points = space.random_points(count, np.random.default_rng(3))
+    points[:2] = [0.0, np.pi] if space.dimension == 1 else [[0, 0, 1], [0, 0, -1]]
     masses = np.full(count, 1e-30)
     masses[:2] = 0.5
     return points, masses
@@ -194,8 +174,7 @@ def test_cluster_that_looks_away_from_itself(space, count, weighted, allowed, ve
     points, value = 0.05 * rng.normal(size=count), V1
     if space is SPHERE:
         value = V3
-        points = np.column_stack([0.05 * rng.normal(size=(count, 2)), np.ones(count)])
-        points /= np.linalg.norm(points, axis=1, keepdims=True)
+        points = core.unit(np.column_stack([0.05 * rng.normal(size=(count, 2)), np.ones(count)]))
     masses = rng.dirichlet(np.ones(count)) if weighted else None
     error = moved(space, [(-np.eye(len(value)), value)], 25.0, points, masses)
     what = f"cluster that looks away from itself, {space.name}"
@@ -220,10 +199,7 @@ def test_sharp_scores_that_prefer_directions(shape, normalization, verified):
     rng = np.random.default_rng(9)
     score = SHAPES[shape][:2, :2]
     score = score / np.linalg.norm(score, 2)
-    for spread in (None, 0.1):
-        points = (
-            rng.uniform(0, 2 * np.pi, 3000) if spread is None else spread * rng.normal(size=3000)
-        )
+    for points in (rng.uniform(0, 2 * np.pi, 3000), 0.1 * rng.normal(size=3000)):
         error = moved(CIRCLE, [(score, V1)], 100.0, points, None, normalization)
         verified("independent methods", "sharp anisotropic heads, circle", error, 2e-12)
 
@@ -231,8 +207,7 @@ def test_sharp_scores_that_prefer_directions(shape, normalization, verified):
 @pytest.mark.slow
 def test_sharp_scores_that_prefer_directions_of_the_sphere(verified):
     """The same on the sphere at beta |B| = 30: a table of rank one, the worst of them."""
-    points = np.random.default_rng(9).normal(size=(1000, 3))
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    points = SPHERE.random_points(1000, np.random.default_rng(9))
     error = moved(SPHERE, [(SHAPES["rank one"], V3)], 30.0, points, None)
     verified("independent methods", "sharp anisotropic heads, sphere", error, 4e-12)
 
@@ -243,13 +218,13 @@ def test_series_longer_than_a_density(normalization, verified):
     """Sharp heads of a density of few degrees: compiled sums wrote beyond their arrays."""
     beta = 8.0 if normalization == "sinkhorn" else 300.0
     score = B1 / np.linalg.norm(B1, 2)
-    _, felt = interaction(CIRCLE, [(score, V1), (score.T, V1)], beta, normalization)
+    _, mean_field = interaction(CIRCLE, [(score, V1), (score.T, V1)], beta, normalization)
     degree = 12 if normalization == "sinkhorn" else 64
     density = CIRCLE.resize(CIRCLE.from_modes([[1, 0.2, 0.1], [2, 0.1, 0.0]]), degree)
     grid = CIRCLE.grid(400)
-    velocity, _ = felt.of_density(density).on_nodes(grid)
+    velocity, _ = mean_field.of_density(density).on_nodes(grid)
     wanted = grid.divergence(velocity * grid.to_nodal(CIRCLE.resize(density, 400)), degree)
-    found = felt.transport(degree)(density, False)
+    found = mean_field.transport(degree)(density, False)
     # Exponents of 300 err by 1e-13.
     verified("independent methods", "sharp heads of a density", found + wanted, 1e-11)
 
@@ -257,8 +232,8 @@ def test_series_longer_than_a_density(normalization, verified):
 @pytest.mark.parametrize("normalization", ["none", "softmax"])
 def test_tables_end_where_rounding_begins(normalization):
     """At beta |B| = 300 rounding was kept up to degree 2,601, of 143 that there are."""
-    _, felt = interaction(CIRCLE, [(B1 / np.linalg.norm(B1, 2), V1)], 300.0, normalization)
-    assert felt.tables[0].fields(CIRCLE.from_modes([]))[0][0].size < 300
+    _, mean_field = interaction(CIRCLE, [(B1 / np.linalg.norm(B1, 2), V1)], 300.0, normalization)
+    assert mean_field.tables[0].fields(CIRCLE.from_modes([]))[0][0].size < 300
 
 
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=["circle", "sphere"])

@@ -16,30 +16,27 @@ LAW = mf.mixture([(0.6, 0.3, 2.0), (0.4, 2.0, 1.0)]).build(mf.Circle())
 def test_interaction_holds_the_multipliers_with_strength(name):
     """Up to the kernel's degree; the constant of the potential moves nothing and is left out."""
     kernel = KERNELS[name](6.0)
-    felt = interaction(mf.Problem(mf.Circle(), kernel, mf.Flow("none", strength=-2.0)))
-    assert felt.degree == kernel.degree(1)
-    assert felt.potential_multipliers[0] == 0.0
-    expected = -2.0 * kernel.potential_multipliers(1, felt.degree)[1:]
-    assert np.array_equal(felt.potential_multipliers[1:], expected)
-    assert felt.attention_multipliers is None
+    mean_field = interaction(mf.Problem(mf.Circle(), kernel, mf.Flow("none", strength=-2.0)))
+    assert mean_field.degree == kernel.degree(1)
+    assert mean_field.potential_multipliers[0] == 0.0
+    expected = -2.0 * kernel.potential_multipliers(1, mean_field.degree)[1:]
+    assert np.array_equal(mean_field.potential_multipliers[1:], expected)
+    assert mean_field.attention_multipliers is None
 
 
 def test_partition_is_there_only_when_normalized():
     """Z = a * mu for softmax; nothing to divide by otherwise."""
-    kernel = mf.exponential(6.0)
-    moments = LAW.moments(40)
-    felt = interaction(mf.Problem(mf.Circle(), kernel, mf.SA))
-    field = felt.field(moments)
-    assert field.partition is not None
-    expected = kernel.attention_multipliers(1, felt.degree) * moments[: felt.degree + 1]
-    assert np.array_equal(field.partition, expected)
-    assert interaction(mf.Problem(mf.Circle(), kernel, mf.USA)).field(moments).partition is None
+    kernel, moments = mf.exponential(6.0), LAW.moments(40)
+    softmax, none = (interaction(mf.Problem(mf.Circle(), kernel, f)) for f in (mf.SA, mf.USA))
+    expected = kernel.attention_multipliers(1, softmax.degree) * moments[: softmax.degree + 1]
+    assert np.array_equal(softmax.field(moments).partition, expected)
+    assert none.field(moments).partition is None
 
 
 def test_field_of_few_moments_is_cut_to_them():
     """A density of low degree has no more moments than that."""
-    felt = interaction(mf.Problem(mf.Circle(), mf.exponential(6.0), mf.USA))
-    assert len(felt.field(np.array([1.0, 0.2, 0.1j])).potential) == 3
+    mean_field = interaction(mf.Problem(mf.Circle(), mf.exponential(6.0), mf.USA))
+    assert len(mean_field.field(np.array([1.0, 0.2, 0.1j])).potential) == 3
 
 
 @each("beta", [-4.0, 0.0, 5.0, 80.0], normalized=[False, True], strength=[1.0, -0.5])
@@ -47,9 +44,9 @@ def test_velocity_and_divergence_are_integrals_over_the_density(beta, normalized
     """v(x) = -strength int a(cos d) sin d f dsigma [/ int a f dsigma], by 400 nodes."""
     # Differentiated, v' = (N' - v Z') / Z with the integrals N = int a sin d f and Z = int a f.
     problem = mf.Problem(mf.Circle(), KERNELS["exponential"](beta), mf.Flow(normalized, strength))
-    felt = interaction(problem)
+    mean_field = interaction(problem)
     points = np.linspace(-3.0, 9.0, 23)
-    field = felt.field(LAW.moments(felt.degree))
+    field = mean_field.field(LAW.moments(mean_field.degree))
     velocity, found = field.velocity_and_divergence(points)
     theta = 2 * np.pi * np.arange(400) / 400
     f = mf.Circle().evaluate(LAW.coefficients, theta)
@@ -74,14 +71,13 @@ def test_velocity_and_divergence_are_integrals_over_the_density(beta, normalized
 def test_divergence_obeys_the_divergence_theorem(own, space, normalized):
     """Means of g div v and of -<grad g, v> agree, also where grad Z is not along grad Phi."""
     kernel = mf.zonal(lambda s: 1.2 + s + 0.3 * s**2) if own else mf.exponential(3.0)
-    felt = interaction(mf.Problem(space, kernel, mf.Flow(normalized)))
-    assert (felt.partition_slope is None) == (own or not normalized)
+    mean_field = interaction(mf.Problem(space, kernel, mf.Flow(normalized)))
+    assert (mean_field.partition_slope is None) == (own or not normalized)
     grid = space.grid(60)
     points = np.asarray(grid.points)
     law = mf.von_mises_fisher(2.0, mean=0.4 if space.dimension == 1 else [0.0, 0.6, 0.8])
-    velocity, divergence = felt.field(
-        law.build(space).moments(felt.degree)
-    ).velocity_and_divergence(points)
+    field = mean_field.field(law.build(space).moments(mean_field.degree))
+    velocity, divergence = field.velocity_and_divergence(points)
     test = law.build(space).moments(7)
     test[1:] += 0.1
     along = velocity * space.gradient(test, points)
@@ -92,18 +88,14 @@ def test_divergence_obeys_the_divergence_theorem(own, space, normalized):
     assert found == pytest.approx(expected, abs=1e-13)
 
 
-def own_kernel(scale: float) -> mf.Kernel:
-    """A kernel of a user's own, in units of 1 / scale."""
-    return mf.zonal(lambda s: scale * np.exp(6.0 * (s - 1.0)), beta=6.0)
-
-
 def scaled_run(flow: mf.Flow, scale: float, representation: str, until: float) -> mf.Run:
-    """Run with that kernel, from a density that leaves hardly any mass on one side."""
+    """Run with a user's kernel, from a density that leaves hardly any mass on one side."""
     law = mf.von_mises_fisher(12.0)
     if representation == "particles":
         angles = law.build(mf.Circle()).coefficients[1].real * np.linspace(0.0, 5.0, 150) ** 2
         law = mf.from_points(angles, np.linspace(1.0, 2.0, 150) / 225.0)
-    problem = mf.Problem(mf.Circle(), own_kernel(scale), flow, law)
+    kernel = mf.zonal(lambda s: scale * np.exp(6.0 * (s - 1.0)), beta=6.0)
+    problem = mf.Problem(mf.Circle(), kernel, flow, law)
     return mf.simulate(problem, until=until, save=[until], representation=representation)
 
 
@@ -135,8 +127,8 @@ def test_degree_beyond_a_gap_moves_tokens(normalized):
     multipliers[[0, 1, 70]] = 1.0, 0.2, 0.1
     kernel, space = mf.zonal(multipliers=multipliers), mf.Circle()
     points = np.random.default_rng(3).uniform(0.0, 2 * np.pi, 200)
-    felt = interaction(mf.Problem(space, kernel, mf.Flow(normalized)))
-    found = felt.field(space.moments(points, None, felt.degree)).velocity(points)
+    mean_field = interaction(mf.Problem(space, kernel, mf.Flow(normalized)))
+    found = mean_field.field(space.moments(points, None, mean_field.degree)).velocity(points)
     expected = engines.pair_velocity(space, kernel, points, None, normalized)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
 
@@ -147,12 +139,14 @@ def test_velocity_in_the_own_field_is_that_of_three_calls_to_the_bit(flow, weigh
     """Few tokens take one compiled call; more, and angles that it cannot reduce, do not."""
     rng = np.random.default_rng(4)
     space = mf.Circle()
-    felt = interaction(mf.Problem(space, mf.exponential(30.0), flow))
+    mean_field = interaction(mf.Problem(space, mf.exponential(30.0), flow))
     for n, turns, alone in ((1, 1, True), (193, 1, True), (3000, 1, True), (200, 1e17, False)):
         points = turns * rng.uniform(0.0, 2 * np.pi, n)
         weights = rng.dirichlet(np.ones(n)) if weighted else None
-        expected = felt.field(space.moments(points, weights, felt.degree)).velocity(points)
-        assert np.array_equal(engines.velocity(felt, points, weights), expected)
-        assert (circle.own_velocity(felt, points, weights) is not None) == alone
+        expected = mean_field.field(space.moments(points, weights, mean_field.degree)).velocity(
+            points
+        )
+        assert np.array_equal(engines.velocity(mean_field, points, weights), expected)
+        assert (circle.own_velocity(mean_field, points, weights) is not None) == alone
     points = rng.uniform(0.0, 2 * np.pi, 4000)
-    assert circle.own_velocity(felt, points, None) is None
+    assert circle.own_velocity(mean_field, points, None) is None

@@ -1,15 +1,12 @@
-"""Normalised flows whose Z is far below the rounding of its series where the mass is.
-
-The judge is a quadrature of the initial law, carried by sums over pairs with logarithms of the
-masses: no series, no density, nothing of the package.
-"""
+"""Normalised flows whose Z is below the rounding of its series, against pairs of a quadrature."""
 
 from functools import cache
 
 import numpy as np
 import pytest
-import scipy.integrate
-import scipy.special
+from head_oracle import carried, components, vectors, velocity
+from scipy.integrate import solve_ivp
+from scipy.special import i0e, i1e
 
 import meanfield as mf
 from meanfield.carriers import Options, represent
@@ -29,19 +26,11 @@ def problem_of(space, beta: float, concentration: float) -> mf.Problem:
 def circle_moments(beta: float, concentration: float, until: float) -> np.ndarray:
     """Moments to degree 12, by 400 labels."""
     labels = 2.0 * np.pi * np.arange(400) / 400
-    log_mass = concentration * (np.cos(labels) - 1.0)
-    mass = np.exp(log_mass) / np.exp(log_mass).sum()
-
-    def velocity(time, angles):
-        d = angles[:, None] - angles
-        exponent = beta * np.cos(d) + log_mass
-        share = np.exp(exponent - exponent.max(axis=1, keepdims=True))
-        return -(share * np.sin(d)).sum(axis=1) / share.sum(axis=1)
-
-    end = scipy.integrate.solve_ivp(
-        velocity, (0.0, until), labels, "DOP853", rtol=1e-12, atol=1e-12
-    )
-    return np.exp(-1j * np.outer(np.arange(13), end.y[:, -1])) @ mass
+    mass = np.exp(concentration * (np.cos(labels) - 1.0))
+    mass /= mass.sum()
+    head = (beta * np.eye(2), np.eye(2))
+    x = carried(vectors(labels), mass, [head], "softmax", until)
+    return mass @ (x[:, 0] - 1j * x[:, 1])[:, None] ** np.arange(13)
 
 
 def sphere_order(beta: float, concentration: float, until: float) -> float:
@@ -51,19 +40,17 @@ def sphere_order(beta: float, concentration: float, until: float) -> float:
     mass = w * np.sin(labels) * np.exp(concentration * (np.cos(labels) - 1.0))
     mass /= mass.sum()
 
-    def velocity(time, theta):
+    def speed(time, theta):
         c, s = np.cos(theta), np.sin(theta)
         argument = beta * s[:, None] * s
         exponent = beta * c[:, None] * c + np.abs(argument) + np.log(mass)
         share = np.exp(exponent - exponent.max(axis=1, keepdims=True))
-        total = (share * scipy.special.i0e(argument)).sum(axis=1)
-        outward = (share * scipy.special.i1e(argument) * s).sum(axis=1) / total
-        upward = (share * scipy.special.i0e(argument) * c).sum(axis=1) / total
+        total = (share * i0e(argument)).sum(axis=1)
+        outward = (share * i1e(argument) * s).sum(axis=1) / total
+        upward = (share * i0e(argument) * c).sum(axis=1) / total
         return c * outward - s * upward
 
-    end = scipy.integrate.solve_ivp(
-        velocity, (0.0, until), labels, "DOP853", rtol=1e-11, atol=1e-11
-    )
+    end = solve_ivp(speed, (0.0, until), labels, "DOP853", rtol=1e-11, atol=1e-11)
     return float(mass @ np.cos(end.y[:, -1]))
 
 
@@ -105,15 +92,9 @@ def test_tokens_of_lost_partition_are_summed_over_pairs(space):
     points = space.check_points(mf.sample_tokens(mf.von_mises_fisher(20.0).build(space), 1500, rng))
     problem = mf.Problem(space, mf.exponential(-20.0), mf.SA, mf.from_points(points))
     tokens = represent(problem, Options(name="particles"))
-    velocity = tokens.rhs(0.0, tokens.state)
-    x = points if points.ndim == 2 else np.column_stack([np.cos(points), np.sin(points)])
-    exponent = -20.0 * (x @ x.T)
-    share = np.exp(exponent - exponent.max(axis=1, keepdims=True))
-    mean = (share @ x) / share.sum(axis=1)[:, None]
-    exact = mean - (mean * x).sum(axis=1)[:, None] * x
-    if points.ndim == 1:
-        exact = x[:, 0] * mean[:, 1] - x[:, 1] * mean[:, 0]
-    assert np.abs(velocity - exact.ravel()).max() < 1e-12
+    x, head = vectors(points), (-20.0 * np.eye(space.ambient), np.eye(space.ambient))
+    exact = components(points, velocity(x, x, np.full(1500, 1 / 1500), [head], "softmax"))
+    assert np.abs(tokens.rhs(0.0, tokens.state) - exact.ravel()).max() < 1e-12
 
 
 def test_more_tokens_than_pairs_can_move_end_with_the_reason():
@@ -129,10 +110,10 @@ def test_sums_over_pairs_are_the_series_where_these_have_digits(space):
     problem = problem_of(space, -4.0, 1.0)
     points = space.random_points(300, np.random.default_rng(2))
     masses = np.full(300, 1.0 / 300)
-    felt = represent(problem, Options(name="characteristics", tolerance=1e-2)).interaction
-    field = felt.field(space.moments(points, masses, felt.degree))
+    interaction = represent(problem, Options(name="characteristics", tolerance=1e-2)).interaction
+    field = interaction.field(space.moments(points, masses, interaction.degree))
     assert sums_pairs(problem, len(points))
-    summed = velocity_and_divergence(problem, felt, points, masses)
+    summed = velocity_and_divergence(problem, interaction, points, masses)
     for found, expected in zip(summed, field.velocity_and_divergence(points), strict=True):
         assert found == pytest.approx(expected, abs=1e-11)
 

@@ -1,6 +1,5 @@
 """Velocities, divergences, steps and layers of the package against direct sums of `core`."""
 
-from dataclasses import replace
 from typing import Any
 
 import core
@@ -81,10 +80,8 @@ def test_divergence_is_that_of_differences():
 def test_heads(space, how):
     """Any matrices, under every normalisation."""
     pairs = heads(space.ambient)
-    page = core.attention(pairs, how, scale(pairs))
-    compare(
-        mf.Problem(space, attention_of(pairs, how)), core.Problem([page]), tokens(space.ambient)
-    )
+    page = core.Problem([core.attention(pairs, how, scale(pairs))])
+    compare(mf.Problem(space, attention_of(pairs, how)), page, tokens(space.ambient))
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -115,15 +112,12 @@ def test_terms_beside_attention_add_up(space):
 def test_masks_of_tokens(d, rate):
     """Causal masks and ALiBi, as tokens of a run move under them."""
     pairs, mu = heads(d), tokens(d)._replace(mass=np.full(9, 1 / 9))
-    space = {2: mf.Circle(), 3: mf.Sphere()}.get(d, mf.Sphere(d))
-    attention = attention_of(
-        pairs, "softmax", mask="causal" if rate is None else "alibi", alibi_rate=rate
-    )
+    space = mf.Circle() if d == 2 else mf.Sphere(d)
+    name, mask = ("causal", core.causal) if rate is None else ("alibi", core.alibi(rate))
+    attention = attention_of(pairs, "softmax", mask=name, alibi_rate=rate)
     problem = mf.Problem(space, attention, initial=mf.from_points(space.points_of(mu.y)))
     carrier = represent(problem, Options(name="particles"))
-    page = core.Problem(
-        [core.attention(pairs, mask=core.causal if rate is None else core.alibi(rate))]
-    )
+    page = core.Problem([core.attention(pairs, mask=mask)])
     expected = space.project(space.points_of(mu.y), page.velocity(mu, mu.y, mu.label))
     result = carrier.rhs(0.0, carrier.state).reshape(expected.shape)
     np.testing.assert_allclose(result, expected, **CLOSE)
@@ -186,38 +180,38 @@ def test_layers(placement):
     np.testing.assert_allclose(run.measures[-1].points, core.unit(mu.y), **CLOSE)
 
 
+def compare_runs(problem: mf.Problem, stages: list, mu: core.Points, until: float) -> None:
+    """End of a whole run by the package and by direct sums."""
+    run = mf.simulate(problem, until=until, save=[until], tolerance=1e-12)
+    (expected,) = core.evolve(stages, mu, [until])
+    result = problem.manifold.vectors(run.measures[-1].points)
+    # A hundred tolerances.
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-10)
+
+
 def test_stages_follow_each_other():
     """A whole run on S^5: beta = 1 until 0.5, then 4."""
-    d, mu = 6, tokens(6)
+    mu = tokens(6)
     problem = mf.Problem(
-        mf.Sphere(d), mf.exponential(1.0), mf.SA, mf.from_points(mu.y, mu.mass),
+        mf.Sphere(6), mf.exponential(1.0), mf.SA, mf.from_points(mu.y, mu.mass),
         stages=[mf.Stage(end=0.5), mf.Stage(kernel=mf.exponential(4.0))],
     )  # fmt: skip
-    run = mf.simulate(problem, until=1.0, save=[1.0], tolerance=1e-12)
-    stages = [(0.5, core.Problem([core.attention(one(1.0, d))]))]
-    stages.append((np.inf, core.Problem([core.attention(one(4.0, d))])))
-    (expected,) = core.evolve(stages, mu, [1.0])
-    # A hundred tolerances.
-    np.testing.assert_allclose(run.measures[-1].points, expected, rtol=0, atol=1e-10)
+    first, then = (core.Problem([core.attention(one(beta, 6))]) for beta in (1.0, 4.0))
+    compare_runs(problem, [(0.5, first), (np.inf, then)], mu, 1.0)
 
 
-def test_euclidean_space_and_frequencies():
-    """Tokens of R^3, and tokens of the circle that turn."""
+def test_tokens_of_euclidean_space():
+    """Tokens of R^3 have no projection."""
     mu = tokens(3)._replace(y=RNG.normal(size=(9, 3)))
     problem = mf.Problem(mf.Euclidean(3), mf.exponential(0.7), mf.SA, mf.from_points(mu.y, mu.mass))
-    run = mf.simulate(problem, until=0.5, save=[0.5], tolerance=1e-12)
     page = core.Problem([core.attention(one(0.7, 3))], sphere=False)
-    (expected,) = core.evolve([(np.inf, page)], mu, [0.5])
-    np.testing.assert_allclose(run.measures[-1].points, expected, rtol=0, atol=1e-10)
+    compare_runs(problem, [(np.inf, page)], mu, 0.5)
 
+
+def test_tokens_with_frequencies():
+    """Tokens of the circle turn, each at its own frequency."""
     mu = tokens(2)._replace(mass=np.full(9, 1 / 9), label=RNG.normal(size=9))
-    circle = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA)
-    turning = replace(
-        circle, initial=mf.from_points(mf.Circle().points_of(mu.y)),
-        frequencies=mf.GivenFrequencies(mu.label),
-    )  # fmt: skip
-    run = mf.simulate(turning, until=1.0, save=[1.0], tolerance=1e-12)
+    law, frequencies = mf.from_points(mf.Circle().points_of(mu.y)), mf.GivenFrequencies(mu.label)
+    problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, law, frequencies=frequencies)
     page = core.Problem([core.attention(one(2.0, 2)), core.frequencies])
-    (expected,) = core.evolve([(np.inf, page)], mu, [1.0])
-    vectors = mf.Circle().vectors(run.measures[-1].points)
-    np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-10)
+    compare_runs(problem, [(np.inf, page)], mu, 1.0)
