@@ -16,12 +16,12 @@ def _steep(d: int, concentration: float) -> mf.Problem:
 @pytest.mark.parametrize(("d", "concentration"), [(64, 200.0), (300, 500.0), (1000, 900.0)])
 def test_steep_laws_begin_with_their_own_moments(d, concentration):
     """Coefficients of 1e33 would leave no digit of m_1, and the run would end as completed."""
-    run = mf.simulate(_steep(d, concentration), until=1.0, save=2)
+    run, nodes = (
+        mf.simulate(_steep(d, concentration), until=1.0, save=2, representation=name)
+        for name in ("auto", "characteristics")
+    )
     mean = ive(d / 2, concentration) / ive(d / 2 - 1, concentration)
     np.testing.assert_allclose(run.moments[0, 1], mean, atol=1e-10)
-    nodes = mf.simulate(
-        _steep(d, concentration), until=1.0, save=2, representation="characteristics"
-    )
     np.testing.assert_allclose(run.moments[-1, 1:4], nodes.moments[-1, 1:4], atol=1e-9)
 
 

@@ -1,10 +1,11 @@
 """Characteristics as a representation: their cells, their limits, their refusals."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from parameters import refused, together
+from snapshots import snapshots
 
 import meanfield as mf
 from meanfield.carriers.characteristics import (
@@ -21,17 +22,19 @@ LAWS = {
 }
 
 
-def begun(
-    name: str = "circle", flow: mf.Flow = mf.USA, beta: float = 5.0, tolerance: float = 1e-7
-) -> CharacteristicsRepresentation:
-    problem = mf.Problem(SPACES[name], mf.exponential(beta), flow, LAWS[name])
+def problem_of(
+    name: str = "circle", flow: mf.Flow = mf.USA, beta: float = 5.0, law: mf.Law | None = None
+) -> mf.Problem:
+    return mf.Problem(SPACES[name], mf.exponential(beta), flow, law or LAWS[name])
+
+
+def carrier_of(problem: mf.Problem, tolerance: float = 1e-7) -> CharacteristicsRepresentation:
     return characteristics(problem, problem.initial_measure(), tolerance=tolerance)
 
 
 def positions(carrier: CharacteristicsRepresentation, state: np.ndarray) -> np.ndarray:
     n = len(carrier.masses)
-    found = state[:-n].reshape(n, -1) / carrier.scale[:, None]
-    return found.reshape(carrier.cells.points.shape)
+    return (state[:-n].reshape(n, -1) / carrier.scale[:, None]).reshape(carrier.cells.points.shape)
 
 
 def log_stretch(carrier: CharacteristicsRepresentation, state: np.ndarray) -> np.ndarray:
@@ -48,7 +51,7 @@ def with_positions(
 @pytest.mark.parametrize("name", SPACES)
 def test_beginning_has_the_moments_of_the_density(name):
     """All that a run stores; nodes at their labels, masses that sum to 1, nothing stretched."""
-    carrier = begun(name)
+    carrier = carrier_of(problem_of(name))
     problem = carrier.problem
     expected = problem.initial_measure().moments(problem.moment_degree)
     found = carrier.moments(carrier.state, problem.moment_degree)
@@ -65,9 +68,7 @@ def test_beginning_has_the_moments_of_the_density(name):
 @pytest.mark.parametrize("degree", [3, 300])
 def test_beginning_resolves_the_density(degree):
     """A steep datum takes more panels: its highest mode must come out right."""
-    law = mf.perturbed_uniform([[degree, 0.5, 0.0]])
-    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, law)
-    carrier = characteristics(problem, problem.initial_measure(), tolerance=1e-10)
+    carrier = carrier_of(problem_of(law=mf.perturbed_uniform([[degree, 0.5, 0.0]])), 1e-10)
     assert abs(carrier.moments(carrier.state, degree)[degree] - 0.25) < 1e-12
     assert (len(carrier.cells.bounds) > 60) == (degree == 300)
 
@@ -75,11 +76,10 @@ def test_beginning_resolves_the_density(degree):
 def missed_moments(name: str, concentration: float, mean: object) -> float:
     """Largest error of the moments of a start, half of whose mass is a narrow peak."""
     law = mf.mixture([(0.5, SPACES[name].origin, 4.0), (0.5, mean, concentration)])
-    problem = mf.Problem(SPACES[name], mf.exponential(4.0), mf.USA, law)
-    measure = problem.initial_measure()
-    carrier = characteristics(problem, measure, tolerance=1e-8)
-    found = carrier.moments(carrier.state, problem.moment_degree)
-    return float(np.abs(found - measure.moments(problem.moment_degree)).max())
+    problem = problem_of(name, beta=4.0, law=law)
+    carrier, degree = carrier_of(problem, 1e-8), problem.moment_degree
+    moments = problem.initial_measure().moments(degree)
+    return float(np.abs(carrier.moments(carrier.state, degree) - moments).max())
 
 
 @pytest.mark.parametrize(
@@ -106,24 +106,16 @@ def test_beginning_finds_a_peak_wherever_it_is(concentration):
     assert max(missed_moments("circle", concentration, mean) for mean in means) < 2e-9
 
 
-def test_peaks_that_need_too_many_nodes_are_refused():
-    """Rather than left out: nodes within the limit see nothing of this one."""
-    law = mf.mixture([(0.5, 0.0, 1.0), (0.5, 1.0, 1e7)])
-    problem = mf.Problem(mf.Circle(), mf.exponential(1.0), mf.USA, law)
-    with pytest.raises(ValueError, match=r"needs \d+ nodes or more, max_nodes is 500: raise it"):
-        characteristics(problem, problem.initial_measure(), tolerance=1e-7, max_nodes=500)
-
-
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
 @pytest.mark.parametrize("name", SPACES)
 def test_right_hand_side_is_velocity_and_its_divergence(name, flow):
     """Velocity as the mean field has it; lengths of vectors do not count, nor change the rest."""
-    carrier = begun(name, flow)
+    carrier = carrier_of(problem_of(name, flow))
     points = carrier.cells.points
     scale = 1.0 if name == "circle" else np.linspace(0.5, 2.0, len(points))[:, None]
     found = carrier.rhs(0.0, with_positions(carrier, points * scale))
-    felt = carrier.interaction
-    field = felt.field(SPACES[name].moments(points, carrier.masses, felt.degree))
+    mean_field = carrier.interaction
+    field = mean_field.field(SPACES[name].moments(points, carrier.masses, mean_field.degree))
     velocity, divergence = field.velocity_and_divergence(points)
     np.testing.assert_allclose(positions(carrier, found), velocity * scale, rtol=0, atol=1e-12)
     np.testing.assert_allclose(log_stretch(carrier, found), divergence, rtol=0, atol=1e-12)
@@ -132,7 +124,7 @@ def test_right_hand_side_is_velocity_and_its_divergence(name, flow):
 @pytest.mark.parametrize("name", SPACES)
 def test_cells_split_where_the_map_bends(name):
     """Positions, log stretch and moments stay what they were; tails fall."""
-    carrier = begun(name)
+    carrier = carrier_of(problem_of(name))
     points = carrier.cells.points
 
     def image(at: np.ndarray) -> np.ndarray:
@@ -150,18 +142,15 @@ def test_cells_split_where_the_map_bends(name):
     labels = finer.cells.points if name == "circle" else finer.cells.points[:, 0]
     expected = 0.2 * np.cos(labels)
     np.testing.assert_allclose(log_stretch(finer, finer.state), expected, rtol=0, atol=1e-5)
-    before, after = (
-        c.diagnostics(0.0, s)["error"] for c, s in ((carrier, state), (finer, finer.state))
-    )
-    assert after < 0.1 * before
-    np.testing.assert_allclose(
-        finer.moments(finer.state, 8), carrier.moments(state, 8), rtol=0, atol=1e-6
-    )
+    before = carrier.diagnostics(0.0, state)["error"]
+    assert finer.diagnostics(0.0, finer.state)["error"] < 0.1 * before
+    expected = carrier.moments(state, 8)
+    np.testing.assert_allclose(finer.moments(finer.state, 8), expected, rtol=0, atol=1e-6)
 
 
 def test_cells_split_where_a_rejected_step_leads():
-    """Nodes at their labels see nothing of a step that bends the map: it would be refused."""
-    carrier = begun("circle")
+    """Nodes at their labels do not show that a step bends the map: it would be refused."""
+    carrier = carrier_of(problem_of())
     points = carrier.cells.points
     assert carrier.refined(carrier.state, carrier.state) is None
     bent = points + 2 * np.arctan2(0.8 * np.sin(points), 1 - 0.8 * np.cos(points))
@@ -174,13 +163,13 @@ def test_cells_split_where_a_rejected_step_leads():
 
 
 @pytest.mark.slow
-def test_loose_nodes_on_the_sphere_feel_the_degrees_that_they_can_see():
+def test_loose_nodes_on_the_sphere_take_the_degrees_that_they_resolve():
     """Velocities of all degrees take twice as long, and differ by less than a step errs."""
-    everything = begun("sphere", mf.SA, beta=6.0, tolerance=1e-4)
+    everything = carrier_of(problem_of("sphere", mf.SA, 6.0), 1e-4)
     carrier = replace(everything, enough=1e-4)
     degrees = carrier.interaction.degree, everything.interaction.degree
     assert degrees == (17, 27)
-    assert begun("circle", tolerance=1e-4).interaction.degree == 25
+    assert carrier_of(problem_of(), 1e-4).interaction.degree == 25
     # Both at a place where clusters are: all nodes near two points.
     points = carrier.cells.points * [0.1, 0.1, 1.0]
     points /= np.sqrt((points**2).sum(axis=1))[:, None]
@@ -193,15 +182,13 @@ def test_loose_nodes_on_the_sphere_feel_the_degrees_that_they_can_see():
 @pytest.mark.parametrize("name", SPACES)
 def test_cells_join_where_their_image_has_shrunk(name):
     """All mass in one place: far fewer nodes, the same measure to the tolerance."""
-    carrier = begun(name, tolerance=1e-4)
+    carrier = carrier_of(problem_of(name), 1e-4)
     place = 2.0 if name == "circle" else np.array([0.6, 0.0, 0.8])
     points = place + 1e-8 * (carrier.cells.points - place)
     state = with_positions(carrier, points, np.log(1e-8))
-    fewer: CharacteristicsRepresentation | None = carrier
     last = carrier
-    while fewer is not None:
-        last, state = fewer, fewer.state if fewer is not carrier else state
-        fewer = last.adapt(0.0, state)
+    while (fewer := last.adapt(0.0, state)) is not None:
+        last, state = fewer, fewer.state
     # What is left is what the initial density needs.
     assert len(last.masses) <= 0.5 * len(carrier.masses)
     assert last.masses.sum() == pytest.approx(1.0, abs=1e-15)
@@ -211,7 +198,7 @@ def test_cells_join_where_their_image_has_shrunk(name):
 
 def test_cells_whose_join_would_be_unresolved_stay():
     """A mass in two places, no cell of any length: a joined one across the jump would bend."""
-    carrier = begun()
+    carrier = carrier_of(problem_of())
     jump = carrier.cells.bounds[5, 0]
     points = np.where(carrier.cells.points < jump, 1.0, 2.0)
     found = carrier.adapt(0.0, with_positions(carrier, points))
@@ -221,8 +208,8 @@ def test_cells_whose_join_would_be_unresolved_stay():
 
 
 def test_cells_too_long_for_the_kernel_split():
-    """An affine map has no tail, but the fastest wave that is felt has on its image."""
-    carrier = begun(beta=5.0)
+    """An affine map has no tail, but the fastest wave of the kernel has on its image."""
+    carrier = carrier_of(problem_of())
     state = with_positions(carrier, 3.0 * carrier.cells.points)
     finer = carrier.adapt(0.0, state)
     assert finer is not None
@@ -232,7 +219,7 @@ def test_cells_too_long_for_the_kernel_split():
 @pytest.mark.parametrize("name", SPACES)
 def test_folded_labels_are_refused(name):
     """A state by hand whose labels have changed their order is no flow."""
-    carrier = begun(name)
+    carrier = carrier_of(problem_of(name))
     mirrored = -carrier.cells.points
     reason = carrier.failure(0.0, with_positions(carrier, mirrored))
     assert reason is not None
@@ -241,7 +228,7 @@ def test_folded_labels_are_refused(name):
 
 def test_failure_says_how_much_is_unresolved():
     """A tail above the tolerance must not be trusted; below it may be."""
-    carrier = begun(tolerance=1e-7)
+    carrier = carrier_of(problem_of())
     cells = carrier.cells
     wave = np.polynomial.legendre.Legendre.basis(15)(np.polynomial.legendre.leggauss(16)[0])
     mass = carrier.masses[:16].sum()
@@ -257,22 +244,22 @@ def test_failure_says_how_much_is_unresolved():
 @pytest.mark.slow
 def test_nodes_stop_at_the_largest_number():
     """Then nothing is refined, and the run ends with one line that says where."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.SA, LAWS["circle"])
+    problem = problem_of(flow=mf.SA, beta=9.0)
     carrier = characteristics(problem, problem.initial_measure(), tolerance=1e-10, max_nodes=500)
     stream = trajectory(problem, carrier, np.linspace(0, 20, 21), tolerance=1e-10)
     match = r"under-resolved: on \d+ nodes a cell leaves .*; raise tolerance or max_nodes"
-    seen = []
+    nodes = []
     with pytest.raises(mf.SimulationError, match=match):
         for snapshot in stream:
-            seen.append(snapshot.diagnostics["nodes"])
-    assert len(seen) > 1
-    assert max(seen) <= 500
+            nodes.append(snapshot.diagnostics["nodes"])
+    assert len(nodes) > 1
+    assert max(nodes) <= 500
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.Flow(True, -2.0)])
 def test_steps_are_a_share_of_the_growth_time_near_uniform(flow):
     """Elsewhere they end at the stability limit 5 / contraction, as for particles."""
-    carrier = begun(flow=flow)
+    carrier = carrier_of(problem_of(flow=flow))
     rate = np.abs(mf.growth_rates(carrier.problem, 30)).max()
     limit = 5.0 / abs(flow.strength)
     small = replace(LAWS["circle"].build(mf.Circle()), coefficients=np.array([1.0, 0.09]))
@@ -285,12 +272,11 @@ def test_steps_are_a_share_of_the_growth_time_near_uniform(flow):
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA, mf.Flow(False, -1.0)])
 def test_dissipation_is_the_rate_of_the_energy(flow):
     """The dissipation equals dE/dt from the moments of two states close in time."""
-    carrier = begun(flow=flow, tolerance=1e-10)
-    felt, state = carrier.interaction, carrier.state
-    energies = []
+    carrier = carrier_of(problem_of(flow=flow), 1e-10)
+    mean_field, state = carrier.interaction, carrier.state
+    w, energies = mean_field.potential_multipliers / flow.strength, []
     for shift in (-1e-4, 1e-4):
-        m = carrier.moments(state + shift * carrier.rhs(0.0, state), felt.degree)
-        w = felt.potential_multipliers / flow.strength
+        m = carrier.moments(state + shift * carrier.rhs(0.0, state), mean_field.degree)
         energies.append(0.5 * mf.Circle().inner(w * m, m))
     rate = (energies[1] - energies[0]) / 2e-4
     # The difference quotient is of order two.
@@ -300,7 +286,7 @@ def test_dissipation_is_the_rate_of_the_energy(flow):
 @pytest.mark.parametrize("name", SPACES)
 def test_resumed_characteristics_are_what_they_were(name):
     """From the state and what is fixed, to the bit."""
-    carrier = begun(name)
+    carrier = carrier_of(problem_of(name))
     state = carrier.state + 1e-3 * carrier.rhs(0.0, carrier.state)
     again = resumed_characteristics(carrier.problem, state, carrier.fixed, tolerance=1e-7)
     assert np.array_equal(again.masses, carrier.masses)
@@ -308,52 +294,40 @@ def test_resumed_characteristics_are_what_they_were(name):
     assert again.max_nodes == carrier.max_nodes
 
 
-def test_a_state_that_does_not_fit_is_refused():
-    """Positions and log stretch: two numbers a node on the circle."""
-    carrier = begun()
+@together(
+    "problem, max_nodes, message",
+    [
+        (problem_of(flow=mf.Flow("none", diffusivity=0.05)), 10**6,
+         "characteristics cannot carry diffusion: .* = 0.05. Use"),
+        # Before anything is allocated for them.
+        (problem_of("sphere", beta=1e6), 10**6, "the kernel needs degree 8890, at most .* sphere"),
+        # Nodes within the limit would leave out the peak.
+        (problem_of(law=mf.mixture([(0.5, 0.0, 1.0), (0.5, 1.0, 1e7)])), 500,
+         r"needs \d+ nodes or more, max_nodes is 500: raise it"),
+        (problem_of(law=mf.perturbed_uniform([[40, 0.5, 0]])), 200,
+         r"needs 3\d\d nodes or more, max_nodes is 200: raise it"),
+    ],
+)  # fmt: skip
+def test_what_characteristics_cannot_carry_is_refused(problem, max_nodes, message):
+    """Runs would be wrong, or fill the memory, without a word."""
+    options = {"tolerance": 1e-7, "max_nodes": max_nodes}
+    refused(message, characteristics, problem, problem.initial_measure(), **options)
+
+
+def test_points_and_states_that_do_not_fit_are_refused():
+    """Points have no density; positions and log stretch are two numbers a node on the circle."""
+    carrier = carrier_of(problem_of())
+    points, message = mf.Measure(mf.Circle(), [0.0, 1.0]), "needs an initial density, got points. U"
+    refused(message, characteristics, carrier.problem, points, tolerance=1e-7, error=TypeError)
     n = len(carrier.masses)
-    with pytest.raises(ValueError, match=rf"state has shape \({n},\), expected \({2 * n},\)"):
-        resumed_characteristics(carrier.problem, carrier.state[:n], carrier.fixed, tolerance=1e-7)
-
-
-def test_points_are_refused():
-    """They have no density that could be carried."""
-    carrier = begun()
-    measure = mf.Measure(mf.Circle(), [0.0, 1.0])
-    with pytest.raises(TypeError, match="needs an initial density, got points. Use 'particles' or"):
-        characteristics(carrier.problem, measure, tolerance=1e-7)
-
-
-def test_diffusion_is_refused():
-    """Characteristics of a diffusing measure are no curves."""
-    flow = mf.Flow("none", diffusivity=0.05)
-    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAWS["circle"])
-    with pytest.raises(ValueError, match="characteristics cannot carry diffusion: .* = 0.05. Use"):
-        characteristics(problem, problem.initial_measure(), tolerance=1e-7)
-
-
-def test_kernels_beyond_the_manifold_are_refused():
-    """Before anything is allocated for them."""
-    problem = mf.Problem(mf.Sphere(), mf.exponential(1e6), mf.USA, LAWS["sphere"])
-    degree = problem.kernel_degree
-    with pytest.raises(ValueError, match=f"the kernel needs degree {degree}, at most .* sphere"):
-        characteristics(problem, problem.initial_measure(), tolerance=1e-7)
-
-
-def test_densities_that_need_too_many_nodes_are_refused():
-    """The number that it needs, which is above the limit, and what to do."""
-    problem = mf.Problem(
-        mf.Circle(), mf.exponential(5.0), mf.USA, mf.perturbed_uniform([[40, 0.5, 0]])
-    )
-    message = r"needs (\d+) nodes or more, max_nodes is 200: raise it"
-    with pytest.raises(ValueError, match=message) as refusal:
-        characteristics(problem, problem.initial_measure(), tolerance=1e-7, max_nodes=200)
-    assert int(re.search(message, str(refusal.value))[1]) > 200
+    given = carrier.problem, carrier.state[:n], carrier.fixed
+    message = rf"state has shape \({n},\), expected \({2 * n},\)"
+    refused(message, resumed_characteristics, *given, tolerance=1e-7)
 
 
 def test_densities_beyond_floating_point_stay_finite():
     """A cluster that has contracted for 1,000 time units."""
-    carrier = begun()
+    carrier = carrier_of(problem_of())
     state = with_positions(carrier, carrier.cells.points, -1000.0)
     assert np.all(np.isfinite(carrier.density(state)))
 
@@ -362,8 +336,7 @@ def test_densities_beyond_floating_point_stay_finite():
 def test_errors_count_by_the_mass_of_the_node(name):
     """Fully above a tenth of the mean mass, in proportion below; light nodes lose no digits."""
     law = mf.von_mises_fisher(40.0, mean=0.5 if name == "circle" else [0.0, 0.6, 0.8])
-    problem = mf.Problem(SPACES[name], mf.exponential(5.0), mf.USA, law)
-    carrier = characteristics(problem, problem.initial_measure(), tolerance=1e-7)
+    carrier = carrier_of(problem_of(name, law=law))
     share = carrier.masses / carrier.masses.mean()
     heavy = share > 0.1
     assert 0.05 < heavy.mean() < 0.95
@@ -375,11 +348,10 @@ def test_errors_count_by_the_mass_of_the_node(name):
     np.testing.assert_allclose(begin, carrier.cells.points, rtol=0, atol=2e-15)
 
 
-def test_nodes_where_nothing_is_felt_do_not_shorten_steps():
+def test_nodes_without_attention_do_not_shorten_steps():
     """Opposite a concentrated measure Z is 1e-10, and velocities are rounding errors over it."""
     law = mf.mixture([(0.6, 0.3, 10.0), (0.4, 1.5, 10.0)])
-    problem = mf.Problem(mf.Circle(), mf.exponential(25.0), mf.SA, law)
-    carrier = characteristics(problem, problem.initial_measure(), tolerance=1e-12)
-    *_, last = trajectory(problem, carrier, [5.0], tolerance=1e-12)
+    problem = problem_of(flow=mf.SA, beta=25.0, law=law)
+    (last,) = snapshots(problem, [5.0], name="characteristics")
     # Without the scale 63,000.
     assert last.diagnostics["steps"] < 100

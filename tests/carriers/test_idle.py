@@ -1,7 +1,7 @@
 """Which options act on a run, and which runs stay what they are."""
 
 import pytest
-from parameters import together
+from parameters import refused, together
 
 import meanfield as mf
 from meanfield.carriers.idle import check_options, idle_options, is_stationary
@@ -64,12 +64,11 @@ def test_options_that_act_are_those_that_carriers_have(law, noise, options, idle
 )  # fmt: skip
 def test_simulate_refuses_what_cannot_act(options, message):
     """A user who sets a step believes that it acts."""
-    with pytest.raises(ValueError, match=message):
-        mf.simulate(problem(LAW), until=1.0, **options)  # type: ignore[arg-type]
+    refused(message, mf.simulate, problem(LAW), 1.0, **options)
 
 
 def test_defaults_are_not_complained_of():
     """A user who set nothing would be warned of defaults that do not act."""
     check_options(problem(POINTS), Options(name="particles"))
-    with pytest.raises(ValueError, match="from given points. Leave it out"):
-        check_options(problem(POINTS), Options(name="particles", seed=3))
+    seeded = Options(name="particles", seed=3)
+    refused("from given points. Leave it out", check_options, problem(POINTS), seeded)

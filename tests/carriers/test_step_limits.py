@@ -33,19 +33,16 @@ def test_contraction_is_the_largest_attention(flow, beta, rate):
          "positions, which the mask asks for: use representation 'labelled' or 'particles'."),
         ("layers", mf.Problem(mf.Circle(), mf.linear(), layers=mf.Layers(0.1)),
          "layers: take the representation 'particles' or 'characteristics'."),
-        (
-            "time",
-            mf.Problem(mf.Circle(), mf.exponential(lambda t: 2.0 + t)),
-            "terms of your own or functions of time, which may part what has met: use "
-            'representation "particles".',
-        ),
+        ("time", mf.Problem(mf.Circle(), mf.exponential(lambda t: 2.0 + t)),
+         "terms of your own or functions of time, which may part what has met: use "
+         'representation "particles".'),
     ],
 )  # fmt: skip
 def test_what_a_carrier_lacks_is_refused_with_the_alternative(feature, problem, message):
     """A carrier would leave out part of the problem without a word."""
     check_carries(problem, "atoms", {feature})
-    with pytest.raises(ValueError, match=f"^{re.escape(f'atoms cannot carry {message}')}$"):
-        check_carries(problem, "atoms", FEATURES - {feature})
+    message = f"^{re.escape(f'atoms cannot carry {message}')}$"
+    refused(message, check_carries, problem, "atoms", FEATURES - {feature})
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from parameters import refused
 
 import meanfield as mf
 from meanfield.carriers import Options, represent
@@ -31,8 +32,17 @@ def summary(problem: mf.Problem, **options: object) -> str:
     return "none" if found is None else found.summary.removesuffix(": stays so")
 
 
+def head(**matrices: object) -> mf.Attention:
+    return mf.Attention([mf.Head(**matrices)], beta=3.0)  # type: ignore[arg-type]
+
+
+SKEW = [[0.0, -1.0], [1.0, 0.0]]
+POINTS, NOISY = mf.from_points(TRIANGLE), mf.Flow("none", diffusivity=0.1)
+THREE_FOLD = mf.Problem(CIRCLE, SHARP, mf.SA, THREE)
+
+
 @pytest.mark.parametrize(
-    ("manifold", "law", "told"),
+    ("manifold", "law", "expected"),
     [
         (CIRCLE, THREE, "three-fold symmetric, with mirrors"),
         (CIRCLE, mf.perturbed_uniform([[3, 0.1, 0.2], [6, 0.1, 0.0]]), "three-fold symmetric"),
@@ -51,49 +61,34 @@ def summary(problem: mf.Problem, **options: object) -> str:
         (mf.Sphere(4), mf.from_points(np.random.default_rng(0).normal(size=(9, 4))), "none"),
     ],
 )  # fmt: skip
-def test_symmetry_of_a_start(manifold, law, told):
+def test_symmetry_of_a_start(manifold, law, expected):
     """A symmetry would be missed, or invented."""
-    assert summary(mf.Problem(manifold, SHARP, mf.SA, law)) == told
-
-
-def head(**matrices: object) -> mf.Attention:
-    return mf.Attention([mf.Head(**matrices)], beta=3.0)  # type: ignore[arg-type]
-
-
-SKEW = [[0.0, -1.0], [1.0, 0.0]]
+    assert summary(mf.Problem(manifold, SHARP, mf.SA, law)) == expected
 
 
 @pytest.mark.parametrize(
-    ("problem", "told"),
+    ("problem", "options", "expected"),
     [
-        (mf.Problem(CIRCLE, head(score=[[1, 2], [0, 3]]), initial=THREE), "none"),
-        (mf.Problem(CIRCLE, head(score=[[1, 2], [0, 3]])), "two-fold symmetric"),
-        (mf.Problem(CIRCLE, head(value=[[1, -1], [1, 1]]), initial=THREE), "three-fold symmetric"),
-        (mf.Problem(CIRCLE, SHARP, mf.SA, THREE, drift=mf.LinearDrift(SKEW)),
+        (mf.Problem(CIRCLE, head(score=[[1, 2], [0, 3]]), initial=THREE), {}, "none"),
+        (mf.Problem(CIRCLE, head(score=[[1, 2], [0, 3]])), {}, "two-fold symmetric"),
+        (mf.Problem(CIRCLE, head(value=[[1, -1], [1, 1]]), initial=THREE), {},
          "three-fold symmetric"),
-        (mf.Problem(CIRCLE, SHARP, mf.SA, THREE, drift=mf.LinearDrift([1.0, 2.0])),
-         "mirror symmetric"),
-        (mf.Problem(CIRCLE, SHARP, mf.SA, THREE, frequencies=mf.Gaussian(width=0.1)),
-         "three-fold symmetric"),
-        (mf.Problem(SPHERE, head(score=np.diag([1.0, 1.0, 2.0]))),
+        (replace(THREE_FOLD, drift=mf.LinearDrift(SKEW)), {}, "three-fold symmetric"),
+        (replace(THREE_FOLD, drift=mf.LinearDrift([1.0, 2.0])), {}, "mirror symmetric"),
+        (replace(THREE_FOLD, frequencies=mf.Gaussian(width=0.1)), {}, "three-fold symmetric"),
+        (mf.Problem(SPHERE, head(score=np.diag([1.0, 1.0, 2.0]))), {},
          "symmetric about the axis, antipodally symmetric, with mirrors"),
-        (mf.Problem(SPHERE, head(score=np.arange(9.0).reshape(3, 3) ** 2)),
+        (mf.Problem(SPHERE, head(score=np.arange(9.0).reshape(3, 3) ** 2)), {},
          "antipodally symmetric"),
+        (mf.Problem(CIRCLE, SHARP, NOISY, POINTS), {"step": 0.1}, "none"),
+        (THREE_FOLD, {"name": "particles", "tokens": 3}, "none"),
+        (THREE_FOLD, {"perturb": 1e-12}, "none"),
+        (mf.Problem(CIRCLE, mf.Attention(beta=4.0, mask="causal"), initial=POINTS), {}, "none"),
     ],
 )  # fmt: skip
-def test_only_what_the_problem_shares_counts(problem, told):
-    """A symmetry that the flow does not have would be forced on it."""
-    assert summary(problem) == told
-
-
-def test_what_breaks_it_is_no_symmetry():
-    """Noise, drawn tokens, a mask and a disturbance would be made symmetric."""
-    points = mf.Problem(CIRCLE, SHARP, mf.Flow("none", diffusivity=0.1), mf.from_points(TRIANGLE))
-    assert of(points, step=0.1) is None
-    assert of(mf.Problem(CIRCLE, SHARP, mf.SA, THREE), name="particles", tokens=3) is None
-    assert of(mf.Problem(CIRCLE, SHARP, mf.SA, THREE), perturb=1e-12) is None
-    causal = mf.Attention([mf.Head()], beta=4.0, mask="causal")
-    assert of(mf.Problem(CIRCLE, causal, initial=mf.from_points(TRIANGLE))) is None
+def test_symmetries_are_those_of_problem_and_options(problem, options, expected):
+    """A symmetry that the flow, noise, a mask or a disturbance breaks would be forced on it."""
+    assert summary(problem, **options) == expected
 
 
 @pytest.mark.parametrize(("count", "d"), [(8, 8), (16, 64)])
@@ -131,7 +126,7 @@ def test_projection_is_the_mean_over_the_group(modes):
     assert np.abs(found.project(projected) - projected).max() <= 1e-13
 
 
-@pytest.mark.parametrize("law", [THREE, mf.from_points(TRIANGLE)])
+@pytest.mark.parametrize("law", [THREE, POINTS])
 def test_three_clusters_stay_for_ever(law):
     """Rounding would merge them near t = 1000."""
     problem = mf.Problem(CIRCLE, SHARP, mf.SA, law)
@@ -145,8 +140,7 @@ def test_three_clusters_stay_for_ever(law):
 @pytest.mark.slow
 def test_disturbed_clusters_merge_when_the_theory_says():
     """A disturbance would not break the symmetry, or be of another size."""
-    points = mf.from_points(TRIANGLE)
-    problem = mf.Problem(CIRCLE, SHARP, mf.SA, points)
+    problem = mf.Problem(CIRCLE, SHARP, mf.SA, POINTS)
     lifetime = mf.cluster_rates(problem, problem.initial_measure()).lifetime
     times = []
     for size in (1e-12, 1e-9):
@@ -206,30 +200,25 @@ def test_tokens_under_layers_stay_symmetric():
 @pytest.mark.slow
 def test_resumed_run_is_the_same(tmp_path):
     """A run resumed from a file would have lost its symmetry."""
-    problem = mf.Problem(CIRCLE, SHARP, mf.SA, THREE)
-    whole = mf.simulate(problem, 60.0, save=[1.0, 8.0, 60.0], tolerance=1e-7)
-    path = tmp_path / "run.h5"
-    for until in (8.0, 60.0):
-        saves = [1.0, 8.0, 60.0][: 2 if until < 60.0 else 3]
-        found = mf.simulate(
-            problem, until, save=saves, tolerance=1e-7, output=path, resume=path.exists()
-        )
-    assert np.array_equal(found.moments, whole.moments)
+    path, saves = tmp_path / "run.h5", [1.0, 8.0, 60.0]
+    whole = mf.simulate(THREE_FOLD, 60.0, save=saves, tolerance=1e-7)
+    mf.simulate(THREE_FOLD, 8.0, save=saves[:2], tolerance=1e-7, output=path)
+    resumed = mf.simulate(THREE_FOLD, 60.0, save=saves, tolerance=1e-7, output=path, resume=True)
+    assert np.array_equal(resumed.moments, whole.moments)
     assert mf.verify(path)["symmetry"].passed
 
 
 def test_runs_without_symmetry_do_not_change():
     """Rates of a start without symmetry would be projected."""
     law = mf.perturbed_uniform([[2, 0.1, 0.0], [3, 0.1, 0.05]])
-    run = mf.simulate(mf.Problem(CIRCLE, SHARP, mf.SA, law), 1.0, save=2)
+    run = mf.simulate(replace(THREE_FOLD, initial=law), 1.0, save=2)
     assert "symmetry" not in run.attributes
 
 
 def test_perturb_has_a_range():
     """A disturbance as large as the law would be no disturbance."""
-    with pytest.raises(ValueError, match="perturb must be positive, at most 0.001, got 0.5"):
-        mf.simulate(mf.Problem(CIRCLE, SHARP, mf.SA, THREE), 1.0, perturb=0.5)
-    assert replace(Options(), perturb=1e-3).perturb == 1e-3
+    refused("perturb must be positive, at most 0.001, got 0.5", Options, perturb=0.5)
+    assert Options(perturb=1e-3).perturb == 1e-3
 
 
 SCORE = 4.0 * np.random.default_rng(8).normal(size=(2, 2))
@@ -271,18 +260,13 @@ def test_asymmetry_of_nodes_does_not_feed_itself(problem):
 
 def test_broken_symmetry_ends_a_run():
     """Nodes that no longer are symmetric would go on under the name of a symmetry."""
-    problem = mf.Problem(CIRCLE, SHARP, mf.SA, THREE)
-    group, nodes = of(problem), represent(problem, Options(name="characteristics"))
+    group, nodes = of(THREE_FOLD), represent(THREE_FOLD, Options(name="characteristics"))
     assert group is not None
     carrier = group.carried(nodes)
     assert carrier.failure(0.0, carrier.state) is None
     count = carrier.state.size // 2
-    moved = (
-        carrier.state
-        + np.append(1e-6 * np.cos(2.0 * np.pi * np.arange(count) / count), 0.0)[
-            np.minimum(np.arange(2 * count), count)
-        ]
-    )
+    moved = carrier.state.copy()
+    moved[:count] += 1e-6 * np.cos(2.0 * np.pi * np.arange(count) / count)
     assert "rounding breaks the symmetry of the start" in str(carrier.failure(0.0, moved))
     assert nodes.failure(0.0, moved) is None
 
