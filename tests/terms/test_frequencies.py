@@ -24,10 +24,8 @@ def test_quantiles_density_and_resolvent_are_of_one_law(law):
     assert law.peak == law.density(np.array([0.2]))[0] and law.mean == law.quantiles(p)[2] == 0.2
     # In the angle of Lorentz's tangent, so that all tails are inside.
     z = 1.0 + 0.1j
-    ends = (
-        np.array([-0.1, 0.5]) if isinstance(law, mf.UniformSpread) else np.array([-np.inf, np.inf])
-    )
-    angles = np.arctan((ends - 0.2) / 0.3)
+    half = 0.3 if isinstance(law, mf.UniformSpread) else np.inf
+    angles = np.arctan(np.array([-half, half]) / 0.3)
 
     def part(angle: float) -> complex:
         w = 0.2 + 0.3 * np.tan(angle)

@@ -1,12 +1,13 @@
 """Parameters that are functions of time, against an integration of the tokens' equation."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from parameters import refused
-from run_folder import Folder, assert_resumes
+from run_folder import Folder, assert_resumes, whole_and_resumed
 from scipy.integrate import solve_ivp
 from scipy.special import ive
 
@@ -26,6 +27,9 @@ ANGLES = np.random.default_rng(0).uniform(0.0, 6.0, 9)
 
 def beta(t: float) -> float:
     return 2.0 + 20.0 * t
+
+
+SHARPENING = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
 
 
 def turn(t: float) -> FloatArray:
@@ -52,18 +56,14 @@ def expected(normalization: str, drift: bool, values: bool) -> FloatArray:
     return solve_ivp(rate, ends, ANGLES, method="DOP853", rtol=1e-12, atol=1e-12).y[:, -1]
 
 
-# Steps of both.
 @pytest.mark.parametrize("normalization", ["softmax", "none"])
 @pytest.mark.parametrize(("drift", "values"), [(False, False), (True, False), (False, True)])
 def test_tokens_follow_functions_of_time(normalization, drift, values):
     """Parameters would stay at their start, or the clock follow beta."""
     head = mf.Head(value=value if values else 1.0)
-    problem = mf.Problem(
-        mf.Circle(),
-        mf.Attention([head], normalization, beta=beta),
-        initial=mf.from_points(ANGLES),
-        drift=mf.LinearDrift(turn) if drift else None,
-    )
+    attention, law = mf.Attention([head], normalization, beta=beta), mf.from_points(ANGLES)
+    given = {"drift": mf.LinearDrift(turn)} if drift else {}
+    problem = mf.Problem(mf.Circle(), attention, initial=law, **given)
     until = 1.0 if normalization == "softmax" else 0.1
     run = mf.simulate(problem, until, save=[until], tolerance=1e-11)
     assert np.abs(run.measures[-1].points - expected(normalization, drift, values)).max() < 1e-9
@@ -72,14 +72,13 @@ def test_tokens_follow_functions_of_time(normalization, drift, values):
 @pytest.mark.slow
 def test_densities_follow_a_kernel_that_sharpens():
     """A density that grows sharper than its first grid and kernel would be silently wrong."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
     one, other = (
-        mf.simulate(problem, 1.0, save=3, representation=name)
+        mf.simulate(SHARPENING, 1.0, save=3, representation=name)
         for name in ("density", "characteristics")
     )
     assert np.abs(one.moments - other.moments).max() < 1e-9
     # All degrees of the kernel at the time, more than are stored.
-    end = problem.now(1.0)
+    end = SHARPENING.now(1.0)
     assert end.moment_degree > one.moments.shape[1] - 1
     energy = interaction_energy(end, one.measures[-1].moments(end.moment_degree))
     assert one.observables["energy"][-1] == pytest.approx(energy, rel=1e-12)
@@ -105,8 +104,8 @@ def test_densities_diffuse_at_a_rate_of_time():
     """Moments fall by e^{-l^2 int D}; the scheme has the rate of time 0 exactly, and no other."""
     still = mf.Attention([mf.Head(value=0.0)], "none", beta=0.0, diffusivity=lambda t: 0.1 + t)
     run = mf.simulate(mf.Problem(mf.Circle(), still, initial=LAW), 0.2, save=[0.2])
-    law = LAW.build(mf.Circle()).moments(2) * np.exp(-(np.arange(3) ** 2) * 0.04)
-    assert np.abs(run.moments[-1, :3] - law).max() < 1e-9
+    exact = LAW.build(mf.Circle()).moments(2) * np.exp(-(np.arange(3) ** 2) * 0.04)
+    assert np.abs(run.moments[-1, :3] - exact).max() < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -124,15 +123,15 @@ def test_what_has_a_clock_of_its_own_is_refused(options, message):
 
 def test_constant_functions_get_a_time():
     """A study would silently be that of time 0."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
-    refused(r"the kernel is a function of time: take problem.now\(ti", mf.linear_operator, problem)
-    refused("the kernel is a function of time: take problem.now", mf.stationary_state, problem, 2)
-    with pytest.raises(ValueError, match="proofs of collapse rest on parameters that never chang"):
-        mf.certified_collapse(problem, mf.Measure(mf.Circle(), [0.0, 0.1]))
-    assert mf.growth_rate_max(problem.now(0.5)) == mf.growth_rate_max(
-        mf.Problem(mf.Circle(), mf.exponential(12.0), mf.SA)
-    )
-    refused("not for terms of your own, or functions of time", mf.fluctuations, problem, until=1.0)
+    message = r"the kernel is a function of time: take problem.now\(ti"
+    refused(message, mf.linear_operator, SHARPENING)
+    refused(message, mf.stationary_state, SHARPENING, 2)
+    message = "proofs of collapse rest on parameters that never chang"
+    refused(message, mf.certified_collapse, SHARPENING, mf.Measure(mf.Circle(), [0.0, 0.1]))
+    message = "not for terms of your own, or functions of time"
+    refused(message, mf.fluctuations, SHARPENING, until=1.0)
+    then = mf.Problem(mf.Circle(), mf.exponential(12.0), mf.SA)
+    assert mf.growth_rate_max(SHARPENING.now(0.5)) == mf.growth_rate_max(then)
     late = mf.Problem(mf.Circle(), mf.exponential(lambda t: 1.0 if t < 0.5 else np.nan), mf.SA)
     refused("at the scaled time 1: exponential: beta must be", late.now, 1.0)
 
@@ -141,33 +140,30 @@ def test_noise_of_particles_does_not_change():
     """Their steps would have the noise of time 0."""
     flow = mf.Flow("softmax", diffusivity=lambda t: 0.1 + t)
     problem = mf.Problem(mf.Circle(), mf.exponential(2.0), flow, LAW)
-    with pytest.raises(ValueError, match="particles cannot follow a diffusivity that is a functi"):
-        represent(problem, Options(name="particles", tokens=10, step=0.1))
-    with pytest.raises(ValueError, match="function of time must be positive at time 0"):
-        mf.Problem(mf.Circle(), mf.exponential(2.0), mf.Flow("softmax", diffusivity=lambda t: t))
+    options = Options(name="particles", tokens=10, step=0.1)
+    refused("particles cannot follow a diffusivity that is a functi", represent, problem, options)
+    flow = mf.Flow("softmax", diffusivity=lambda t: t)
+    message = "function of time must be positive at time 0"
+    refused(message, mf.Problem, mf.Circle(), mf.exponential(2.0), flow)
 
 
 def test_verify_compares_no_energy_of_other_parameters():
     """A right run would fail: its energy falls as the kernel changes."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
-    report = str(mf.verify(mf.simulate(problem, 0.1, save=3)))
+    report = str(mf.verify(mf.simulate(SHARPENING, 0.1, save=3)))
     assert "failed" not in report and "parameters are functions of time" in report
 
 
 def test_atoms_do_not_stay_together():
     """Points that have met may part when the sign of beta changes."""
-    law = mf.from_points([0.0, 0.5])
-    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, law)
-    with pytest.raises(ValueError, match="atoms cannot carry terms of your own or functions of"):
-        mf.simulate(problem, 1.0, representation="atoms")
+    problem = replace(SHARPENING, initial=mf.from_points([0.0, 0.5]))
+    message = "atoms cannot carry terms of your own or functions of"
+    refused(message, mf.simulate, problem, 1.0, representation="atoms")
     assert carriers(problem, Options()) == ("particles",)
 
 
 def test_constants_take_the_place_of_functions():
     """A replaced part would come back at the next step."""
-    from dataclasses import replace
-
-    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW, drift=mf.LinearDrift(turn))
+    problem = replace(SHARPENING, drift=mf.LinearDrift(turn))
     assert [name for name, _, _ in problem.time_functions] == ["kernel", "drift"]
     assert [name for name, _, _ in problem.undriven.time_functions] == ["kernel"]
     assert replace(problem, initial=mf.uniform()).time_functions == problem.time_functions
@@ -228,11 +224,7 @@ def folder(tmp_path: Path) -> Folder:
 )
 def test_run_files_name_functions_and_resume_to_the_bit(folder, overrides):
     """A resumed run would start its clock again."""
-    whole = folder.record(*overrides)
-    folder.output.unlink()
-    folder.run(*overrides, stop_after=2)
-    again = folder.record(*overrides, resume=True)
-    assert again.attributes["result_hash"] == whole.attributes["result_hash"]
+    _, again = whole_and_resumed(folder.config.parent, RUN, overrides)
     assert "drift" in again.attributes["functions"]
     assert "values above are those of time 0" in str(again)
     with pytest.raises(ValueError, match=r"has .*functions .*that its file does not store"):
@@ -264,17 +256,14 @@ def test_a_check_executes_no_function(folder, monkeypatch, capsys):
 
 def test_files_of_python_runs_do_not_claim_constants(tmp_path):
     """The run file in it has the numbers of time 0."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
-    run = mf.simulate(problem, 0.5, save=3)
-    run.save(tmp_path / "run.h5")
+    mf.simulate(SHARPENING, 0.5, save=3).save(tmp_path / "run.h5")
     with pytest.raises(ValueError, match=r"has functions \(kernel\) that its file does not store"):
         _ = load(tmp_path / "run.h5").problem
 
 
 def test_python_runs_of_functions_resume_to_the_bit(tmp_path):
     """The run file in a result would be refused where it is compared, or the clock begin again."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(beta), mf.SA, LAW)
-    assert_resumes(tmp_path / "run.h5", problem, 0.1)
+    assert_resumes(tmp_path / "run.h5", SHARPENING, 0.1)
 
 
 @pytest.mark.slow
@@ -364,5 +353,6 @@ def test_a_strength_that_begins_at_next_to_nothing_grows():
 @pytest.mark.parametrize("value", ["4", None, (1.0,)])
 def test_functions_that_give_no_number_are_named(value):
     """An error of Python would name neither the parameter nor the time."""
-    with pytest.raises(TypeError, match=r"beta\(t\) must give a number, got .* at t = 0"):
-        mf.Problem(mf.Circle(), mf.exponential(lambda t: value), mf.SA)
+    kernel = mf.exponential(lambda t: value)
+    message = r"beta\(t\) must give a number, got .* at t = 0"
+    refused(message, mf.Problem, mf.Circle(), kernel, error=TypeError)

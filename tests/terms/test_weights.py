@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from parameters import together
+from parameters import refused, together
 
 import meanfield as mf
 from meanfield.fields.interactions import interaction_of
@@ -31,12 +31,10 @@ def test_weights_without_normalisation_add_up(space):
     attention = mf.Attention([mf.Head(weight=w, value=v) for v, w in weights], "none", strength=2.0)
     density = mf.von_mises_fisher(1.0).build(space).coefficients
     points = space.random_points(9, np.random.default_rng(1))
+    problems = [mf.Problem(space, w, mf.Flow("none", 2.0 * v)) for v, w in weights]
     of_sum, *parts = (
         interaction_of(problem).of_density(density).velocity(points)
-        for problem in (
-            mf.Problem(space, attention),
-            *(mf.Problem(space, w, mf.Flow("none", 2.0 * v)) for v, w in weights),
-        )
+        for problem in (mf.Problem(space, attention), *problems)
     )
     # Rounding of a quadrature of 2,000 nodes.
     assert np.abs(of_sum - sum(parts)).max() < 1e-13
@@ -45,11 +43,10 @@ def test_weights_without_normalisation_add_up(space):
 
 def test_values_of_weights_may_be_functions_of_time():
     """The value of time 0 would stay."""
-    law = mf.from_points([0.1, 1.7])
     moving = mf.Attention([mf.Head(weight=mf.linear(), value=lambda t: 1.0 + t)], "none")
-    late = mf.Problem(mf.Circle(), moving, initial=law).now(0.5)
-    assert late.flow == mf.Flow("none", 1.5)
-    run = mf.simulate(mf.Problem(mf.Circle(), moving, initial=law), until=0.5, save=2)
+    problem = mf.Problem(mf.Circle(), moving, initial=mf.from_points([0.1, 1.7]))
+    assert problem.now(0.5).flow == mf.Flow("none", 1.5)
+    run = mf.simulate(problem, until=0.5, save=2)
     # tan(gap / 2) falls like e^{-t} on the clock int (1 + t) dt = 0.625.
     gap = np.diff(run.measures[-1].points)[0]
     assert abs(gap - 2 * np.arctan(np.tan(0.8) * np.exp(-0.625))) < 1e-9
@@ -59,8 +56,8 @@ def test_one_of_several_weights_may_not_change_its_scale():
     """Its scale e^{-beta} would be that of each time, that of one head is that of time 0."""
     moving = mf.exponential(lambda t: 2.0 + t)
     mf.Attention([mf.Head(weight=moving)], "none")
-    with pytest.raises(ValueError, match="and a beta is a function of time: take one head, or"):
-        mf.Attention([mf.Head(weight=moving), mf.Head(weight=KERNEL)], "none")
+    message = "and a beta is a function of time: take one head, or"
+    refused(message, mf.Attention, [mf.Head(weight=moving), HEAD], "none")
 
 
 def test_sums_of_weights_compare_and_pickle():

@@ -1,4 +1,4 @@
-"""Where a kernel is cut off, for every kernel of the table."""
+"""Kernels of the table: where they are cut off, their limits and the linear kernel."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from parameters import each, refused
 from meanfield import exponential, linear, zonal
 from meanfield.terms.kernels import KERNELS
 from meanfield.terms.kernels.exponential import Exponential
+from meanfield.terms.kernels.quadrature import zonal_multipliers
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -47,18 +48,45 @@ def test_degree_grows_like_the_square_root_of_beta(beta):
 
 
 def test_degree_of_the_linear_kernel_is_one():
-    """Kuramoto feels the mean vector only."""
+    """Kuramoto's tokens depend on the mean vector only."""
     assert [linear().degree(m) for m in (1, 2, 7)] == [1, 1, 1]
 
 
+@pytest.mark.parametrize("dimension", [1, 2, 3, 7, 63])
+def test_multipliers_of_the_linear_kernel_equal_quadrature(dimension):
+    """w_1 = 1/d and nothing else; a_0 = 1 and nothing else."""
+    kernel = linear()
+    for multipliers, function in (
+        (kernel.attention_multipliers, kernel.attention),
+        (kernel.potential_multipliers, kernel.potential),
+    ):
+        expected = zonal_multipliers(function, dimension, 5)
+        np.testing.assert_allclose(multipliers(dimension, 5), expected, rtol=0, atol=2e-15)
+
+
+@each("dimension", [1, 2, 7, 63], beta=[1e-4, 1e-6, 1e-8, -1e-6])
+def test_exponential_tends_to_linear(dimension, beta):
+    """The limit is of first order in beta; degree 0 of W only adds a constant."""
+    result = exponential(beta).potential_multipliers(dimension, 6)[1:]
+    expected = linear().potential_multipliers(dimension, 6)[1:]
+    np.testing.assert_allclose(result, expected, rtol=0, atol=2 * abs(beta))
+
+
+def test_linear_kernel_takes_integers_scalars_and_degree_zero():
+    """Attention would have another kind or shape; max_degree = 0 has no place for w_1."""
+    assert np.array_equal(linear().attention(np.array([-1, 0, 1])), np.ones(3))
+    assert linear().potential(np.float64(0.25)) == 0.25
+    assert np.array_equal(linear().potential_multipliers(1, 0), [0.0])
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("last, dimension", [(70, 1), (1500, 1)])
-def test_degree_does_not_stop_at_a_gap(last, dimension):
+@pytest.mark.parametrize("last", [70, 1500])
+def test_degree_does_not_stop_at_a_gap(last):
     """A kernel of degrees 1 and 70 would lose all but the first 2, for more than 100 tokens."""
     multipliers = np.zeros(last + 1)
     multipliers[[0, 1, last]] = 1.0, 0.2, 0.2
     # W has one degree more than a.
-    assert zonal(multipliers=multipliers).degree(dimension) == last + 1
+    assert zonal(multipliers=multipliers).degree(1) == last + 1
 
 
 def test_degree_refuses_multipliers_that_do_not_decay():
@@ -68,8 +96,7 @@ def test_degree_refuses_multipliers_that_do_not_decay():
         def potential_multipliers(self, dimension: int, max_degree: int) -> np.ndarray:
             return 1.0 / (1.0 + np.arange(max_degree + 1.0))
 
-    kernel = Kink(1.0)
-    refused("kernel 'exponential' is not smooth enough", kernel.degree, 1)
+    refused("kernel 'exponential' is not smooth enough", Kink(1.0).degree, 1)
 
 
 def test_degree_outlives_the_underflow_of_multipliers():
@@ -108,10 +135,13 @@ def test_log_slope_is_the_logarithmic_derivative(kernel):
     assert zonal(kernel.attention).log_slope is None
 
 
-@pytest.mark.parametrize("kernel", [exponential(-30.0), exponential(1e6), linear()], ids=repr)
+LARGEST = [linear(), *(exponential(beta) for beta in (-30.0, -7.0, 0.5, 7.0, 400.0, 1e6))]
+
+
+@pytest.mark.parametrize("kernel", LARGEST, ids=repr)
 def test_largest_attention_of_the_table_is_one(kernel):
-    """Steps and widths of states are measured by it; scaled kernels are made for that."""
-    assert kernel.largest_attention == 1.0
+    """Scaled time, steps and widths of states are measured by it, and nothing may overflow."""
+    assert kernel.largest_attention == kernel.attention(np.linspace(-1.0, 1.0, 1001)).max() == 1.0
 
 
 def test_largest_attention_is_detected_between_the_ends():
