@@ -149,9 +149,7 @@ def test_a_step_inside_that_meets_a_pulse_is_refused(method, centre, inside, len
     def pulse(t: float, state: np.ndarray) -> np.ndarray:
         return np.full(1, 1e3 * (abs(t - centre) < 1e-3))
 
-    stepper = stepper_of(
-        method, pulse, np.zeros(1), rates=-1.0, tolerance=1e-6, step=1.0, end=9.0
-    )
+    stepper = stepper_of(method, pulse, np.zeros(1), rates=-1.0, tolerance=1e-6, step=1.0, end=9.0)
     assert stepper.step() and stepper.time == 1.0 and stepper.state == 0.0
     assert stepper.dense_output(0.1) == 0.0
     with pytest.raises(StepTooLong, match=f"a step of {length} has a larger error than the longer"):
