@@ -9,54 +9,37 @@ import pytest
 from parameters import refused
 
 import meanfield as mf
-from meanfield.errors import SimulationError
 
 ASYMMETRIC = mf.from_density(np.array([1.0, 0.25, -0.1j]))
 RIPPLE = mf.from_density(np.array([1.0, 0.0, 0.0, 0.05]))
 
 
 def fluctuations_of(beta, flow, law, until):
-    """Fluctuations up to degree 4 on the circle."""
+    """Fluctuations up to degree 4 on the circle, and variances of the moments in the end."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=beta), flow, law)
-    return mf.fluctuations(problem, until=until, save=2)
+    of = mf.fluctuations(problem, until=until, save=2)
+    return of, np.diag(of.covariance[-1]).real[1:]
 
 
 @pytest.mark.slow
-def test_reference_numbers_of_an_asymmetric_density():
+@pytest.mark.parametrize(("flow", "until", "variance", "covariance", "shift"), [
+    (mf.USA, 0.5 * np.exp(2.0), [2.001344915, 4.560674803, 4.216151211, 2.856468269],
+     [1.70489570 - 0.19358097j, 0.86512009 + 0.61626475j],
+     [-0.41171709 + 0.03472537j, -0.63281107 + 0.59171672j,
+      -0.47583755 + 0.97412231j, 0.01234198 + 0.86083559j]),
+    (mf.SA, 1.0, [1.7436521013, 2.9715216826, 2.3689865606, 1.6324349068], [],
+     [-0.46380504 - 0.08567435j, 0.06397539 + 0.54869572j,
+      -0.04902911 + 0.20485396j, 0.14176900 - 0.06679926j]),
+], ids=["USA", "SA"])  # fmt: skip
+def test_reference_numbers_of_an_asymmetric_density(flow, until, variance, covariance, shift):
     """Influence functions on quadrature nodes, a code of its own; 9 digits."""
-    of = fluctuations_of(2.0, mf.USA, ASYMMETRIC, 0.5 * np.exp(2.0))
-    variance = np.diag(of.covariance[-1]).real[1:]
-    np.testing.assert_allclose(
-        variance, [2.001344915, 4.560674803, 4.216151211, 2.856468269], rtol=1e-9
-    )
-    np.testing.assert_allclose(of.covariance[-1][1, 2], 1.70489570 - 0.19358097j, rtol=1e-8)
-    np.testing.assert_allclose(of.covariance[-1][1, 3], 0.86512009 + 0.61626475j, rtol=1e-8)
-    shift = [
-        -0.41171709 + 0.03472537j,
-        -0.63281107 + 0.59171672j,
-        -0.47583755 + 0.97412231j,
-        0.01234198 + 0.86083559j,
-    ]
+    of, variances = fluctuations_of(2.0, flow, ASYMMETRIC, until)
+    np.testing.assert_allclose(variances, variance, rtol=1e-9)
+    others = of.covariance[-1][1, 2 : 2 + len(covariance)]
+    np.testing.assert_allclose(others, covariance, rtol=1e-8)
     np.testing.assert_allclose(of.shift[-1][1:], shift, atol=1e-8)
     # Forward and backward sweeps share nothing but the derivative.
     assert of.agreement < 1e-9
-
-
-@pytest.mark.slow
-def test_reference_numbers_with_softmax():
-    """The same code, softmax."""
-    of = fluctuations_of(2.0, mf.SA, ASYMMETRIC, 1.0)
-    variance = np.diag(of.covariance[-1]).real[1:]
-    np.testing.assert_allclose(
-        variance, [1.7436521013, 2.9715216826, 2.3689865606, 1.6324349068], rtol=1e-9
-    )
-    shift = [
-        -0.46380504 - 0.08567435j,
-        0.06397539 + 0.54869572j,
-        -0.04902911 + 0.20485396j,
-        0.14176900 - 0.06679926j,
-    ]
-    np.testing.assert_allclose(of.shift[-1][1:], shift, atol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -68,8 +51,8 @@ def test_reference_numbers_with_softmax():
 )
 def test_a_threefold_density_shifts_no_other_moment(flow, until, variance, shift):
     """By symmetry; quadrature on 80 nodes, 8 digits."""
-    of = fluctuations_of(5.0, flow, RIPPLE, until)
-    np.testing.assert_allclose(np.diag(of.covariance[-1]).real[1:], variance, rtol=3e-8)
+    of, variances = fluctuations_of(5.0, flow, RIPPLE, until)
+    np.testing.assert_allclose(variances, variance, rtol=3e-8)
     np.testing.assert_allclose(of.shift[-1], [0.0, 0.0, 0.0, shift, 0.0], atol=1e-6)
 
 
@@ -131,19 +114,18 @@ def test_what_is_not_linearised_is_refused():
         mf.Problem(mf.Sphere(8), mf.exponential(beta=2.0), mf.USA),
         mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA, layers=mf.Layers(0.1)),
     ):
-        with pytest.raises(ValueError, match="fluctuations, .* are known for flows of densities"):
-            mf.fluctuations(problem, until=1.0)
-    points = mf.Problem(
-        mf.Circle(), mf.exponential(beta=2.0), mf.USA, mf.from_points(np.array([0.0, 1.0]))
-    )
+        message = "fluctuations, .* are known for flows of densities"
+        refused(message, mf.fluctuations, problem, until=1.0)
+    law = mf.from_points([0.0, 1.0])
+    points = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.USA, law)
     refused("the initial law gives points", mf.fluctuations, points, error=TypeError, until=1.0)
 
 
 def test_a_run_that_outgrows_its_degree_says_so():
     """It ends with an error, not with numbers."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.SA, RIPPLE)
-    with pytest.raises(SimulationError, match="end earlier, or raise degrees or tolerance"):
-        mf.fluctuations(problem, until=20.0, max_degree=48)
+    message, error = "end earlier, or raise degrees or tolerance", mf.SimulationError
+    refused(message, mf.fluctuations, problem, error=error, until=20.0, max_degree=48)
 
 
 @pytest.mark.slow
@@ -164,7 +146,7 @@ def test_times_that_are_not_resolved_are_nan_and_say_why():
 
 @pytest.mark.slow
 def test_moments_above_the_first_degree_are_resolved_too():
-    """About uniform C_kk = e^{2 lambda_k t}, also where nothing that is felt needs k."""
+    """About uniform C_kk = e^{2 lambda_k t}, also above the degree of the mean field."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=0.5), mf.SA)
     of = mf.fluctuations(problem, until=0.5, save=2, degree=60)
     assert of.resolved_degree >= 60
@@ -223,9 +205,8 @@ def test_observables_that_bend_within_a_hundredth(observable, first, second):
 
 def test_kinks_at_the_limit_are_refused():
     """The size of a mode that the limit has not is no normal number at all."""
-    fluctuations = mf.fluctuations(
-        mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA), until=0.5, save=2
-    )
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
+    fluctuations = mf.fluctuations(problem, until=0.5, save=2)
     refused("no first derivatives", fluctuations.of, lambda m: abs(m[2]))
     refused("no second derivatives", fluctuations.of, lambda m: abs(m[2]) ** 1.5)
     refused("than the 5 moments", fluctuations.of, lambda m: m[7].real)
@@ -253,9 +234,7 @@ def test_fluctuations_come_back_from_their_file(manifold: Any, tmp_path: Path) -
     back = mf.load(tmp_path / "made.h5")
     assert isinstance(back, mf.Fluctuations) and (back.tokens, back.degree) == (50, 2)
     assert str(back) == str(fluctuations) and repr(back) == repr(fluctuations)
-    assert "<table>" in back._repr_html_() and list(dict(back.table())) == list(
-        fluctuations.columns
-    )
+    assert "<table>" in back._repr_html_() and [*back.table()] == [*fluctuations.columns]
     for name in ("limit", "shift", "covariance", "relation", "variance_by_degree"):
         np.testing.assert_allclose(getattr(back, name), getattr(fluctuations, name), atol=1e-14)
     assert (back.problem.kernel, back.problem.flow) == (problem.kernel, problem.flow)

@@ -73,13 +73,12 @@ def test_every_parameter_against_differences_of_runs(problem, at, until, unit, d
                         tolerance=1e-12)  # fmt: skip
 
     def run(p):
-        simulated = mf.simulate(
-            problem(p), until, save=2, unit=unit, tolerance=1e-12, representation="density"
-        )
-        return squared(simulated.problem.manifold.packed(simulated.moments[-1]))
+        result = mf.simulate(problem(p), until, save=2, unit=unit, tolerance=1e-12,
+                             representation="density")  # fmt: skip
+        return squared(result.problem.manifold.packed(result.moments[-1]))
 
     p = np.array(at)
-    # One direction through all of them, then every parameter would be seen.
+    # Every parameter changes along one direction through all of them.
     direction = np.where(p == 0.0, 1.0, np.minimum(np.abs(p), 1.0)) * (-1.0) ** np.arange(len(p))
     slope = sum(
         weight * (run(p + n * 1e-2 * direction) - run(p - n * 1e-2 * direction)) / 1e-2
@@ -131,10 +130,8 @@ def test_bad_input_is_refused(problem, at, observable, options, error, match):
 
 def clocked(p):
     """Two stages, the second of which is as sharp as the first at p_0 = p_1."""
-    stages = [
-        mf.Stage(end=0.02, kernel=mf.exponential(p[0])),
-        mf.Stage(kernel=mf.exponential(p[1])),
-    ]
+    first, second = (mf.exponential(beta) for beta in p)
+    stages = [mf.Stage(end=0.02, kernel=first), mf.Stage(kernel=second)]
     law = mf.from_density([1.0, 0.0, 0.15, 0.1])
     return mf.Problem(mf.Circle(), mf.exponential(2.0), mf.USA, law, stages=stages)
 
@@ -158,9 +155,8 @@ def test_kinks_of_stages_have_no_derivatives(end):
 
     def ending(p):
         stages = [mf.Stage(end=p[0], kernel=mf.exponential(3.0)), mf.Stage()]
-        return mf.Problem(
-            mf.Circle(), mf.exponential(2.0), mf.SA, mf.from_density([1.0, 0.1]), stages=stages
-        )
+        law = mf.from_density([1.0, 0.1])
+        return mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, law, stages=stages)
 
     refused("ends at until", mf.gradient, ending, [end], lambda m: m[1].real, until=0.3)
     refused("paper", mf.gradient, clocked, [3.0, 3.0], lambda m: m[1].real, until=0.3)

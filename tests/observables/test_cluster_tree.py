@@ -1,4 +1,6 @@
-"""The tree of clusters: who merged with whom, as events tell it."""
+"""The tree of clusters, built from events."""
+
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -25,15 +27,20 @@ def random_tree(seed: int, count: int) -> tuple[ClusterTree, list[Event]]:
     return cluster_tree(events), events
 
 
-def test_masses_add_up():
-    """A cluster would weigh more or less than its atoms."""
-    # Sums of the leaves below each node in another order: rounding of a few units.
-    tree, _ = random_tree(0, 40)
-    below = [{i} for i in range(40)]
+def atoms_below(tree: ClusterTree, numbers: Iterable[int]) -> list[set[int]]:
+    """Numbers of the atoms in each cluster."""
+    below = [{number} for number in numbers]
     for one, other in tree.children:
         below.append(below[one] | below[other])
-    assert tree.mass == pytest.approx([tree.mass[list(leaves)].sum() for leaves in below])
-    assert sorted(len(below[root]) for root in tree.roots) != [40] and len(tree.roots) == 3
+    return below
+
+
+def test_masses_add_up():
+    """A cluster would weigh more or less than its atoms."""
+    tree, _ = random_tree(0, 40)
+    below = atoms_below(tree, range(40))
+    assert tree.mass == pytest.approx([tree.mass[list(each)].sum() for each in below])
+    assert len(tree.roots) == 3
     assert tree.mass[tree.roots].sum() == pytest.approx(1.0, abs=1e-14)
 
 
@@ -54,9 +61,9 @@ def test_pair_that_meets_again_merges_once():
 
 
 def test_order_of_events_does_not_matter():
-    """Events of one step may be told in another order than that of their times."""
+    """Events of one step may come in another order than that of their times."""
     tree, events = random_tree(1, 12)
-    shuffled = cluster_tree([*atoms([0.0] * 0), *events[:12], *events[:11:-1]])
+    shuffled = cluster_tree([*events[:12], *events[:11:-1]])
     assert np.array_equal(tree.children, shuffled.children)
     assert np.array_equal(tree.begin, shuffled.begin)
 
@@ -67,10 +74,7 @@ def test_leaves_of_every_cluster_are_neighbours(seed):
     tree, _ = random_tree(seed, 30)
     place = np.empty(30, dtype=int)
     place[tree.leaf_order()] = np.arange(30)
-    below = [{int(place[i])} for i in range(30)]
-    for one, other in tree.children:
-        below.append(below[one] | below[other])
-    assert all(max(leaves) - min(leaves) == len(leaves) - 1 for leaves in below)
+    assert all(np.ptp([*each]) == len(each) - 1 for each in atoms_below(tree, place))
 
 
 def test_atoms_that_merge_with_neighbours_keep_their_order():

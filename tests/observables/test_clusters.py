@@ -19,7 +19,7 @@ def tokens(*groups: tuple[int, float]) -> mf.Measure:
 
 
 @pytest.mark.parametrize(
-    "beta, radius", [(9.0, 0.25 / 3), (-4.0, 0.125), (0.0, 0.25), (1e-6, np.pi / 2)]
+    "beta, radius", [(BETA, RADIUS), (-4.0, 0.125), (0.0, 0.25), (1e-6, np.pi / 2)]
 )
 def test_radius_follows_the_width_of_a_cluster(beta, radius):
     """0.25 / sqrt(|beta|); beta = 1 for the linear kernel; never beyond a quarter turn."""

@@ -1,4 +1,4 @@
-"""The table of observables, and the normalised energy."""
+"""The table of observables, energies and entropy."""
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from meanfield.observables import (
     DEFAULT_OBSERVABLES,
     OBSERVABLES,
     entropy,
+    free_energy,
     interaction_energy,
     observe,
     resolution,
@@ -30,8 +31,7 @@ DENSITY = mf.von_mises_fisher(2.0).build(mf.Circle())
 def test_every_observable_can_be_evaluated(name, measure):
     """Named numbers or one-dimensional arrays, under its own name, with an axis label."""
     values = OBSERVABLES[name].evaluate(PROBLEM, measure, measure.moments(40))
-    assert OBSERVABLES[name].name == name
-    assert OBSERVABLES[name].long_name
+    assert OBSERVABLES[name].name == name and OBSERVABLES[name].long_name
     for key, value in values.items():
         assert key.split("/")[0] == name
         assert np.asarray(value, dtype=float).ndim <= 1
@@ -54,7 +54,7 @@ def test_order_parameter_is_one_for_a_cluster_and_zero_for_uniform():
     assert observe(PROBLEM, flat, flat.moments(40), ("order_parameter",))["order_parameter"] == 0
 
 
-@pytest.mark.parametrize("beta", [0.0, 1.0, 9.0, 200.0])
+@pytest.mark.parametrize("beta", [0.0, 1.0, 9.0, 200.0, 2000.0])
 def test_energy_is_the_double_sum_over_pairs(beta):
     """sum_ij w_i w_j W(cos d_ij) / W(1), for weighted tokens."""
     rng = np.random.default_rng(1)
@@ -63,7 +63,8 @@ def test_energy_is_the_double_sum_over_pairs(beta):
     problem = mf.Problem(mf.Circle(), kernel, mf.USA)
     s = np.cos(x[:, None] - x)
     expected = w @ (np.exp(beta * (s - 1)) if beta else s) @ w
-    energy = interaction_energy(problem, mf.Measure(mf.Circle(), x, w).moments(200))
+    moments = mf.Measure(mf.Circle(), x, w).moments(problem.kernel_degree)
+    energy = interaction_energy(problem, moments)
     assert energy == pytest.approx(expected, rel=1e-13)
 
 
@@ -91,20 +92,6 @@ def test_energy_of_an_own_kernel_equals_that_of_the_exponential():
     assert energy == pytest.approx((exponential - lowest) / (1 - lowest), rel=1e-12)
 
 
-def test_energy_of_distant_clusters_is_the_sum_of_squared_masses():
-    """The plateaus of the staircase: 0.28, 0.44, 0.52 for five tokens merging."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(2000.0), mf.USA)
-    for masses, level in (
-        ([0.4, 0.2, 0.2, 0.2], 0.28), ([0.6, 0.2, 0.2], 0.44), ([0.6, 0.4], 0.52),
-    ):  # fmt: skip
-        measure = mf.Measure(mf.Circle(), 1.2 * np.arange(len(masses)), masses)
-        energy = interaction_energy(problem, measure.moments(problem.kernel_degree))
-        assert energy == pytest.approx(level, abs=1e-13)
-
-
-THREE_POINTS = mf.Measure(mf.Circle(), np.zeros(3))
-
-
 @pytest.mark.parametrize("kappa", [0.01, 0.5, 3.0, 40.0, 1000.0])
 def test_entropy_of_von_mises_is_closed(kappa):
     """-int f log f = -kappa I_1/I_0 + log I_0, written with scaled Bessel functions."""
@@ -114,17 +101,10 @@ def test_entropy_of_von_mises_is_closed(kappa):
     assert entropy(density) < 0
 
 
-def test_entropy_of_a_perturbation_is_of_second_order():
-    """For 1 + eps cos: -eps^2 / 4, and -eps^4 / 32 beyond."""
-    eps = 1e-2
-    entropies = entropy(mf.perturbed_uniform([[3, eps, 0.0]]).build(mf.Circle()))
-    assert entropies == pytest.approx(-(eps**2) / 4 - eps**4 / 32, rel=1e-8)
-
-
 def test_entropy_of_a_density_that_touches_zero_is_finite():
     """0 log 0 = 0; for 1 + cos it is log 2 - 1, to the accuracy of a kink in f log f."""
-    entropies = entropy(mf.perturbed_uniform([[1, 1.0, 0.0]]).build(mf.Circle()))
-    assert entropies == pytest.approx(np.log(2) - 1, abs=1e-5)
+    result = entropy(mf.perturbed_uniform([[1, 1.0, 0.0]]).build(mf.Circle()))
+    assert result == pytest.approx(np.log(2) - 1, abs=1e-5)
 
 
 @pytest.mark.parametrize("waves", [3, 16, 32, 48])
@@ -166,8 +146,7 @@ def test_entropy_decreases_under_attraction_and_increases_under_repulsion():
 
 def test_points_have_neither_entropy_nor_tail():
     """NaN is stored for them, not 0, which would be the entropy of uniform."""
-    assert np.isnan(entropy(THREE_POINTS))
-    assert np.isnan(resolution(mf.Problem(mf.Circle(), mf.linear(), mf.USA), THREE_POINTS))
+    assert np.isnan(entropy(POINTS)) and np.isnan(resolution(PROBLEM, POINTS))
 
 
 @pytest.mark.parametrize("degree, top", [(0, 1), (5, 1), (19, 2), (99, 10), (640, 64)])
@@ -228,3 +207,49 @@ def test_truncation_error_is_measured_in_every_frame():
     ]
     assert tails[0] > 1e-4
     assert tails[1] == pytest.approx(tails[0], rel=2e-2)
+
+
+NOISY = mf.Flow("none", diffusivity=0.2)
+
+
+def free_energy_of(problem: mf.Problem, measure: mf.Density | mf.Measure) -> float:
+    return free_energy(problem, measure, measure.moments(problem.moment_degree))
+
+
+@pytest.mark.parametrize("kappa", [0.3, 2.0, 30.0])
+def test_free_energy_of_von_mises_is_closed(kappa):
+    """D (kappa r - log I_0) - (1/2) sum_l w_l m_l^2 with Bessel functions."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(3.0), NOISY)
+    r = ive(1, kappa) / ive(0, kappa)
+    k = np.arange(60)
+    twice = 2.0 - (k == 0)
+    energy = 0.5 * np.sum(twice * ive(k, 3.0) / 3.0 * (ive(k, kappa) / ive(0, kappa)) ** 2)
+    expected = 0.2 * (kappa * r - np.log(ive(0, kappa)) - kappa) - energy
+    result = free_energy_of(problem, mf.von_mises_fisher(kappa, mean=1.0).build(mf.Circle()))
+    assert result == pytest.approx(expected, abs=1e-13)
+
+
+def test_a_normalised_flow_has_no_free_energy():
+    """A number would be a claim without a proof."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow(True, 1.0, 0.2))
+    assert np.isnan(free_energy_of(problem, mf.Density(mf.Circle(), [1.0])))
+
+
+def test_the_linear_kernel_has_a_free_energy_either_way():
+    """Z = 1: normalised and not are the same flow."""
+    density = mf.von_mises_fisher(2.0).build(mf.Sphere())
+    values = [
+        free_energy_of(mf.Problem(mf.Sphere(), mf.linear(), mf.Flow(normalized, 1.0, 0.2)), density)
+        for normalized in (False, True)
+    ]
+    assert values[0] == values[1] < 0
+
+
+def test_points_have_a_free_energy_without_diffusion_only():
+    """They have no entropy; without diffusion it is minus strength times the energy."""
+    points = mf.Measure(mf.Circle(), np.zeros(3))
+    kernel = mf.exponential(4.0)
+    assert np.isnan(free_energy_of(mf.Problem(mf.Circle(), kernel, NOISY), points))
+    # W(1) / 2 = 1 / (2 beta) for a Dirac mass.
+    result = free_energy_of(mf.Problem(mf.Circle(), kernel, mf.Flow("none", strength=-2.0)), points)
+    assert result == pytest.approx(2.0 / 8.0, rel=1e-14)

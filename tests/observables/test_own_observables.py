@@ -1,6 +1,5 @@
-"""Observables of the user's own: what is taken, what is refused, and where they come to stand."""
+"""Observables of the user's own: in Python, in run files and in files of results."""
 
-import json
 import pickle
 import re
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from parameters import refused, together
 
 import meanfield as mf
-from meanfield.commands.main import main
 from meanfield.observables import OBSERVABLES, Observable, chosen_observables, observe
 from meanfield.runs import assembled, padded
 from meanfield.snapshot import Snapshot
@@ -82,7 +80,6 @@ def test_own_observable_is_plain_data():
     """Another process, or a resumed run, could not have it."""
     own = mf.observable("own", first, "first moment")
     assert pickle.loads(pickle.dumps(own)) == own
-    assert own.long_name == "first moment"
 
 
 def test_own_values_are_copies():
@@ -129,9 +126,7 @@ def test_what_is_no_observable_is_refused(entries, error, message):
 )
 def test_failure_names_observable_and_time(function, message):
     """A user of five functions would not know which one failed, nor when."""
-    with pytest.raises(
-        mf.SimulationError, match=f"^observable 'own' {message}|{message}"
-    ) as caught:
+    with pytest.raises(mf.SimulationError, match=message) as caught:
         observed(function)
     assert str(caught.value).startswith("observable 'own' failed: ")
     assert (caught.value.time, caught.value.step) == (3.0, 7)
@@ -212,10 +207,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_run_file_stores_own_observables(folder, capsys):
+def test_run_file_stores_own_observables(folder, cli):
     """A user's observable would not come back from the file, or not be announced."""
-    assert main(["run", str(folder / "run.toml"), "--quiet"]) == 0
-    assert "executing the Python of" in capsys.readouterr().err
+    cli("run", folder / "run.toml", "--quiet")
+    assert "executing the Python of" in cli.err
     run = mf.load(folder / "run.h5")
     expected = np.abs(run.moments[:, 1])
     assert run.observables["first"] == pytest.approx(expected, rel=1e-15)
@@ -224,39 +219,34 @@ def test_run_file_stores_own_observables(folder, capsys):
     assert late.shape == (5, 2)
     assert late[0, 0] == pytest.approx(expected[0], rel=1e-15) and np.isnan(late[0, 1])
     assert late[-1].tolist() == [1.0, 2.0]
-    assert main(["info", str(folder / "run.h5"), "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["observables"]["sizes"]) == 5
-    dataset = run.to_xarray()
-    assert dataset["late"].dims == ("time", "late_entry")
+    assert len(cli.json("info", folder / "run.h5")["observables"]["sizes"]) == 5
+    assert run.to_xarray()["late"].dims == ("time", "late_entry")
 
 
 @pytest.mark.slow
-def test_resumed_run_goes_on_with_own_observables(folder):
+def test_resumed_run_goes_on_with_own_observables(folder, cli):
     """Rows of before and after would not fit: more numbers, and arrays where numbers were."""
-    path = str(folder / "run.toml")
-    short = ["--set", "time.end=1.0", "--set", "time.save=2"]
-    assert main(["run", path, "--quiet", *short]) == 0
+    run = "run", folder / "run.toml", "--quiet"
+    cli(*run, "--set", "time.end=1.0", "--set", "time.save=2")
     with h5py.File(folder / "run.h5") as file:
         assert file["observables/late"].shape == (2,)
     (folder / "own.py").write_text(CODE.replace("LATER = False", "LATER = True"))
-    assert main(["run", path, "--quiet", "--resume"]) == 0
-    run = mf.load(folder / "run.h5")
-    assert run.observables["late"].shape == run.observables["sizes"].shape == (5, 2)
-    assert np.isnan(run.observables["sizes"][:2, 1]).all()
-    assert np.isfinite(run.observables["sizes"][2:]).all()
-    assert np.isfinite(run.observables["first"]).all()
+    cli(*run, "--resume")
+    values = mf.load(folder / "run.h5").observables
+    assert values["late"].shape == values["sizes"].shape == (5, 2)
+    assert np.isnan(values["sizes"][:2, 1]).all() and np.isfinite(values["sizes"][2:]).all()
+    assert np.isfinite(values["first"]).all()
     with h5py.File(folder / "run.h5") as file:
         assert file["observables/late"].dims[0]["time"] == file["time"]
 
 
 @pytest.mark.slow
-def test_failing_observable_keeps_the_run_so_far(folder, capsys):
+def test_failing_observable_keeps_the_run_so_far(folder, cli):
     """A night's run would be lost to a division by zero, or end in a traceback."""
     chosen = 'output.observables=["own.py:failing"]'
-    assert main(["run", str(folder / "run.toml"), "--quiet", "--set", chosen]) == 1
-    message = capsys.readouterr().err
-    assert "Traceback" not in message
-    assert "own.py:failing" in message and "ZeroDivisionError: division by zero" in message
+    cli("run", folder / "run.toml", "--quiet", "--set", chosen, status=1)
+    assert "Traceback" not in cli.err
+    assert "own.py:failing" in cli.err and "ZeroDivisionError: division by zero" in cli.err
     run = mf.load(folder / "run.h5")
     assert 1 <= len(run.time) < 5
     assert run.status.startswith("observable 'failing' failed")
@@ -272,17 +262,17 @@ def test_failing_observable_keeps_the_run_so_far(folder, capsys):
         ('["enrgy"]', '"enrgy".* is not known. Did you mean energy'),
     ],
 )
-def test_run_file_refuses_what_is_no_observable(folder, observables, message, capsys):
+def test_run_file_refuses_what_is_no_observable(folder, observables, message, cli):
     """The run would begin and fail."""
     (folder / "more.py").write_text(CODE)
-    arguments = ["run", str(folder / "run.toml"), "--set", f"output.observables={observables}"]
-    assert main(arguments) == 2
-    last = capsys.readouterr().err.splitlines()[-1]
+    chosen = f"output.observables={observables}"
+    cli("run", folder / "run.toml", "--set", chosen, status=2)
+    last = cli.err.splitlines()[-1]
     assert last.startswith(f"meanfield: {folder}/run.toml: [output]")
     assert re.search(message, last)
 
 
-def test_output_does_not_overwrite_the_python(folder):
+def test_output_does_not_overwrite_the_python(folder, cli):
     """The user's own file would be replaced by numbers."""
-    assert main(["check", str(folder / "run.toml"), "--set", "output.path=own.py"]) == 2
+    cli.refused("check", folder / "run.toml", "--set", "output.path=own.py")
     assert (folder / "own.py").read_text() == CODE
