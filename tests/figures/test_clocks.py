@@ -30,18 +30,13 @@ def test_layers_have_no_growth_times_and_are_named():
 
 
 @pytest.mark.slow
-def test_functions_of_time_have_no_growth_times():
-    """The rate of time 0 would measure all later times."""
-    rising = mf.Problem(mf.Circle(), mf.exponential(lambda t: 5.0 + t), mf.SA, LAW)
-    assert frame(mf.simulate(rising, until=1.0, save=2)).growth_rate == 0.0
-
-
-@pytest.mark.slow
-def test_flow_of_post_has_the_clock_of_the_flow():
-    """It is the same flow."""
+def test_clocks_of_growth_are_those_of_flows_with_one_rate():
+    """The flow of post is the flow itself; rates of time 0 would measure all later times."""
     panel = frame(_run(layers=mf.Layers(step=0.0)))
     assert panel.growth_rate > 0 and time_axis_label(panel) == "scaled time $t$"
     assert np.isnan(frame(_run(layers=mf.Layers(step=0.0, placement="pre"))).growth_rate)
+    rising = mf.Problem(mf.Circle(), mf.exponential(lambda t: 5.0 + t), mf.SA, LAW)
+    assert frame(mf.simulate(rising, until=1.0, save=2)).growth_rate == 0.0
 
 
 def _masked(points):
@@ -51,7 +46,7 @@ def _masked(points):
 
 
 def test_tokens_under_a_mask_have_no_linear_prediction():
-    """Each sees other tokens, and noise near the first grows faster than any rate of uniform."""
+    """Each attends to other tokens; noise near the first grows faster than any rate of uniform."""
     assert np.isnan(linear_prediction(_masked(np.linspace(0.0, 6.0, 40)), 3)).all()
     # A run under a mask has labels; it is not one of their densities.
     refused('representation "labelled"', plot, _masked([0.0, 1.0, 2.0]), "labels")

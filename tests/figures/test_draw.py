@@ -16,17 +16,18 @@ from parameters import refused, together
 import meanfield as mf
 from meanfield.api import simulate
 from meanfield.commands.main import main
+from meanfield.figures.data.density import circle_picture
 from meanfield.figures.data.series import equal_clusters, linear_prediction, visible_degrees
-from meanfield.figures.draw import PLOTS, plot, save_plot
+from meanfield.figures.draw import plot, save_plot
 from meanfield.figures.draw.axes import label_ends
 from meanfield.figures.draw.figures import SUFFIXES, write_figure
 from meanfield.figures.draw.prediction import dispersion_picture, facts
 from meanfield.figures.draw.spectrum import draw_rates, save_dispersion
 from meanfield.runs import assembled
+from tests.figures.samples import FIRST_BYTES, kinds_of
 
 LAW = mf.perturbed_uniform([[1, 0.06, 0.02], [3, 0.0, -0.05], [4, 0.1, 0.02]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA, LAW)
-FIRST_BYTES = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
 
 
 @cache
@@ -40,14 +41,6 @@ def run_of(name):
     few = mf.Problem(mf.Circle(), mf.exponential(beta=4.0), mf.SA, mf.from_points(points))
     times = [0.0, *np.geomspace(1e-2, 1e3, 40)]
     return simulate(few, until=1e3, save=times, representation="particles")
-
-
-def possible(kind, name):
-    """Points have no spectral tail, what are no atoms no tree, and the circle no map; no labels."""
-    absent = kind in ("tree", "label_order", "labels", "fluctuations")
-    if absent or "circle" not in PLOTS[kind].manifolds:
-        return False
-    return kind != "resolution" or name == "density"
 
 
 @pytest.mark.slow
@@ -81,25 +74,23 @@ def test_impossible_figures_are_refused(call, error, message, tmp_path, monkeypa
     refused(message, call, error=error)
 
 
-CASES = [(k, n) for k in PLOTS for n in ("density", "particles", "few") if possible(k, n)]
-
-
 @pytest.mark.slow
 def test_every_kind_is_written_in_every_format(tmp_path):
     """A kind that fails for a run, or writes another format than its suffix, would show here."""
     # Each format by a third of the kinds, each run by half of them: matplotlib writes all axes
     # alike, and `test_every_axis_is_labelled` makes the figures of all cases.
-    kinds = [kind for kind in PLOTS if possible(kind, "density") and kind != "overview"]
+    density, particles = run_of("density"), run_of("particles")
+    kinds = [kind for kind in kinds_of(density) if kind != "overview"]
     for i, suffix in enumerate(SUFFIXES):
         figure = Figure(figsize=(12.0, 12.0), dpi=30)
         panels = figure.subplots(2, 2).flat
         for k, kind in enumerate(kinds[i::3]):
-            name = ("density", "particles")[k % 2]
-            plot(run_of(name if possible(kind, name) else "density"), kind, ax=next(panels))
+            run = particles if k % 2 and kind in kinds_of(particles) else density
+            plot(run, kind, ax=next(panels))
         path = tmp_path / f"figure{suffix}"
         write_figure(figure, path)
         assert path.read_bytes().startswith(FIRST_BYTES[suffix])
-    save_plot(run_of("density"), tmp_path / "overview.png")
+    save_plot(density, tmp_path / "overview.png")
     assert (tmp_path / "overview.png").read_bytes().startswith(FIRST_BYTES[".png"])
 
 
@@ -107,11 +98,11 @@ def test_every_kind_is_written_in_every_format(tmp_path):
 def test_figures_are_in_the_unit_of_the_run():
     """A paper's figure would have another clock on its axis than the paper."""
     run = simulate(PROBLEM, until=0.004, unit="paper", save=11)
-    frames = [plot(run, kind).axes for kind in ("overview", "density", "energy", "staircase")]
-    for axes in frames:
+    figures = [plot(run, kind).axes for kind in ("overview", "density", "energy", "staircase")]
+    for axes in figures:
         lowest = min(axes, key=lambda panel: panel.get_position().y0)
         assert lowest.get_xlabel() == "paper time $t$" and lowest.get_xlim()[1] == 0.004
-    density = frames[1][0]
+    density = figures[1][0]
     (paths,) = (c for c in density.collections if isinstance(c, LineCollection))
     assert max(path[:, 0].max() for path in paths.get_segments()) == pytest.approx(0.004)
     density.figure.canvas.draw()
@@ -123,36 +114,18 @@ def test_figures_are_in_the_unit_of_the_run():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "name"), CASES)
-def test_every_axis_is_labelled(kind, name):
+@pytest.mark.parametrize("name", ["density", "particles", "few"])
+def test_every_axis_is_labelled(name):
     """An axis without its name or unit of time would show here."""
-    axes = plot(run_of(name), kind).axes
-    # Over the angle or the cosine, panels of a few times beside each other.
-    inside = {"velocity": slice(0, 3, 2), "histogram": slice(1)}.get(kind)
-    if inside:
-        axes = axes[0].child_axes[inside]
-    assert all(panel.get_ylabel() for panel in axes)
-    lowest = min(axes, key=lambda panel: panel.get_position().y0)
-    assert inside or lowest.get_xlabel() == "scaled time $t$"
-
-
-def test_default_kind_is_the_overview(tmp_path, monkeypatch):
-    """`meanfield plot` without --kind would draw something else."""
-    drawn = []
-    monkeypatch.setitem(
-        PLOTS,
-        "overview",
-        replace(PLOTS["overview"], picture=drawn.append, draw=lambda picture, figure: None),
-    )
-    save_plot(run_of("density"), tmp_path / "default.png")
-    plot(run_of("particles"))
-    assert drawn == [run_of("density"), run_of("particles")]
-
-
-def test_kinds_have_a_line_for_the_list():
-    """`meanfield plot --list` would print an empty or broken line."""
-    for kind, entry in PLOTS.items():
-        assert entry.name == kind and entry.title and "\n" not in entry.title
+    for kind in kinds_of(run_of(name)):
+        axes = plot(run_of(name), kind).axes
+        # Over the angle or the cosine, panels of a few times beside each other.
+        inside = {"velocity": slice(0, 3, 2), "histogram": slice(1)}.get(kind)
+        if inside:
+            axes = axes[0].child_axes[inside]
+        assert all(panel.get_ylabel() for panel in axes), kind
+        lowest = min(axes, key=lambda panel: panel.get_position().y0)
+        assert inside or lowest.get_xlabel() == "scaled time $t$", kind
 
 
 def test_logarithmic_save_times_get_a_logarithmic_axis():
@@ -169,8 +142,7 @@ def test_paths_that_wind_leave_no_line_across_the_picture():
     angles = [path[:, 1] for path in lines.get_segments()]
     assert len(angles) >= 5
     assert max(np.abs(np.diff(path)).max() for path in angles) < np.pi
-    covered = [path for path in angles if np.any(np.abs(path) <= np.pi)]
-    assert len(covered) == len(angles)
+    assert all(np.abs(path).min() <= np.pi for path in angles)
 
 
 def test_overview_of_a_run_without_states_shows_clusters_instead():
@@ -186,8 +158,8 @@ def test_overview_of_a_run_without_states_shows_clusters_instead():
 def test_any_title_can_be_drawn(title):
     """A long one would leave no room for the figure, half a formula be a traceback."""
     run = run_of("density")
-    titled_run = replace(run, attributes=run.attributes | {"title": title})
-    plot(titled_run, "energy", dpi=30).canvas.draw()
+    run = replace(run, attributes=run.attributes | {"title": title})
+    plot(run, "energy", dpi=30).canvas.draw()
 
 
 @pytest.mark.slow
@@ -197,6 +169,34 @@ def test_single_saved_time_is_drawn_as_points():
     line = plot(run, "order_parameter").axes[0].lines[0]
     assert line.get_marker() == "o"
     plot(run, "overview").canvas.draw()
+
+
+def test_stored_tolerance_is_drawn_and_repulsion_has_no_dominant_degree():
+    """Nobody would see how far the tail is; the slowest decay would be the fastest growth."""
+    apart = replace(PROBLEM, flow=mf.Flow("none", strength=-1.0))
+    run = simulate(apart, until=2.0, save=5)
+    text = "[representation]\ntolerance = 1e-9\n"
+    run = replace(run, attributes=run.attributes | {"config": text})
+    axes = plot(run, "resolution").axes[0]
+    assert any(list(line.get_ydata()) == [1e-9, 1e-9] for line in axes.lines)
+    assert [text.get_text() for text in axes.texts] == ["tolerance 1e-09"]
+    assert visible_degrees(run)[1] is None
+    assert plot(run, "spectrum").axes
+
+
+@pytest.mark.slow
+def test_noisy_tokens_are_a_smooth_density():
+    """Lines would show ways between two saves that no token went, and a histogram stripes."""
+    flow = mf.Flow("none", diffusivity=0.05)
+    problem = mf.Problem(mf.Circle(), mf.exponential(3.0), flow, mf.from_points(np.arange(5.0)))
+    run = simulate(problem, until=1.0, save=4, representation="particles", step=0.1)
+    picture = circle_picture(run)
+    assert picture.paths == [] and picture.smoothed
+    # Relative to uniform, and positive: five tokens of width 0.2.
+    np.testing.assert_allclose(picture.table.mean(axis=0), 1.0, rtol=1e-12)
+    assert picture.table.min() > -1e-6 and picture.table.max() < np.sqrt(2.0 * np.pi) / 0.2
+    bar = plot(run, "density").axes[0].child_axes
+    assert any(axes.get_ylabel() == "smoothed density $f$ (uniform = 1)" for axes in bar)
 
 
 def test_linear_prediction_follows_a_small_perturbation():
@@ -285,14 +285,12 @@ def test_observables_of_the_users_own_are_drawn(tmp_path):
 def test_dispersion_says_what_the_thresholds_mean():
     """The annotation would contradict `meanfield stability`, or a problem could not be drawn."""
     figure = Figure(figsize=(9.0, 9.0))
+    repelled = replace(PROBLEM, flow=mf.Flow("none", strength=-1.0))
     text = [
         (PROBLEM, r"degree 4 is fastest for $6.2113 < \beta < 10.2285$"),
         (mf.Problem(mf.Sphere(6), mf.exponential(9.0), mf.USA), r"degree 3 is fastest"),
         (mf.Problem(mf.Circle(), mf.linear(), mf.USA), "all decay for diffusivity > 0.5"),
-        (
-            replace(PROBLEM, flow=mf.Flow("none", strength=-1.0)),
-            "no degree grows: uniform is stable",
-        ),
+        (repelled, "no degree grows: uniform is stable"),
         (replace(PROBLEM, flow=mf.Flow("none", diffusivity=0.01)), "without diffusion"),
     ]
     for (problem, line), axes in zip(text, figure.subplots(5, 1), strict=True):
@@ -394,9 +392,8 @@ def test_options_that_a_kind_has_not_are_refused(kind, options, error, message):
 def test_figure_shows_in_a_notebook_and_changes_no_settings():
     """A figure unknown to pyplot would be shown as text; matplotlib's settings be changed."""
     before = dict(matplotlib.rcParams)
-    figure = plot(run_of("density"), "order_parameter", figsize=(5.0, 3.0), dpi=50)
+    figure = plot(run_of("density"), "order_parameter")
     assert figure._repr_png_().startswith(FIRST_BYTES[".png"])
-    assert figure.get_size_inches().tolist() == [5.0, 3.0]
     assert dict(matplotlib.rcParams) == before
 
 

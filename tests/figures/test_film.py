@@ -16,16 +16,16 @@ from meanfield.figures.draw.axes import style
 from meanfield.figures.draw.film import draw_film
 from meanfield.figures.draw.overview import film_picture
 
-CIRCLE = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, mf.perturbed_uniform([[1, 0.1, 0.0]]))
-SPHERE = mf.Problem(
-    mf.Sphere(), mf.exponential(4.0), mf.USA, mf.perturbed_uniform([[2, 0, 0.1], [1, 1, 0.1]])
-)
-MANIFOLDS = ("circle", "sphere")
+MANIFOLDS = {
+    "circle": (mf.Circle(), mf.perturbed_uniform([[1, 0.1, 0.0]])),
+    "sphere": (mf.Sphere(), mf.perturbed_uniform([[2, 0, 0.1], [1, 1, 0.1]])),
+}
 
 
 @cache
 def run_of(manifold, representation="density"):
-    problem = CIRCLE if manifold == "circle" else SPHERE
+    space, law = MANIFOLDS[manifold]
+    problem = mf.Problem(space, mf.exponential(4.0), mf.USA, law)
     tokens = {"tokens": 30} if representation == "particles" else {}
     return mf.simulate(problem, 4.0, save=3, representation=representation, **tokens)
 
@@ -124,43 +124,39 @@ def test_interrupted_film_leaves_nothing(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "manifold",
-    [MANIFOLDS[0], *(pytest.param(each, marks=pytest.mark.slow) for each in MANIFOLDS[1:])],
-)
-def test_same_run_gives_the_same_film_whose_every_frame_progress_sees(manifold, tmp_path):
+@pytest.mark.parametrize("manifold", MANIFOLDS)
+def test_same_run_gives_the_same_film_and_progress_of_every_frame(manifold, tmp_path):
     """A date or a random colour in the file would show here; the bar would stop early."""
-    records = []
+    passed = []
 
     def counted(frames, count):
-        records.append(count)
-        for frame in frames:
-            records.append(0)
+        for number, frame in enumerate(frames, 1):
+            passed.append((number, count))
             yield frame
 
     save_plot(run_of(manifold), tmp_path / "a.gif", progress=counted)
-    assert records == [3, 0, 0, 0]
+    assert passed == [(1, 3), (2, 3), (3, 3)]
     animate(run_of(manifold), tmp_path / "b.gif")
     assert (tmp_path / "a.gif").read_bytes() == (tmp_path / "b.gif").read_bytes()
 
 
-def test_films_have_no_kinds(tmp_path):
-    """--kind would be ignored."""
-    with pytest.raises(ValueError, match=r"films show the density and have no kinds\. Leave out"):
-        save_plot(run_of("circle"), tmp_path / "film.gif", "energy")
+@pytest.fixture
+def fake_ffmpeg(tmp_path, monkeypatch):
+    """Write a script of the shell as the only ffmpeg."""
 
+    def write(script):
+        program = tmp_path / "ffmpeg"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
-def fake_ffmpeg(folder, script):
-    program = folder / "ffmpeg"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
+    return write
 
 
 @pytest.mark.slow
-def test_mp4_gets_every_frame(tmp_path, monkeypatch):
-    """Frames would be lost on the way to ffmpeg, or be of another shape than it is told."""
-    fake_ffmpeg(tmp_path, 'for last; do :; done; echo "$@" > "$last.args"; cat > "$last"')
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+def test_mp4_gets_every_frame(tmp_path, fake_ffmpeg):
+    """Frames would be lost on the way to ffmpeg, or have another shape than its options say."""
+    fake_ffmpeg('for last; do :; done; echo "$@" > "$last.args"; cat > "$last"')
     animate(run_of("circle"), tmp_path / "film.mp4")
     (file,) = tmp_path.glob(".film.mp4.meanfield-*.args")
     words = file.read_text().split()
@@ -169,12 +165,11 @@ def test_mp4_gets_every_frame(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_complaint_of_ffmpeg_is_passed_on(tmp_path, monkeypatch):
+def test_complaint_of_ffmpeg_is_passed_on(tmp_path, fake_ffmpeg):
     """A codec that is missing would end in a traceback, or in an empty film."""
-    fake_ffmpeg(tmp_path, "echo Unknown encoder >&2; exit 1")
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    with pytest.raises(ValueError, match=r"film.mp4 cannot be written: ffmpeg: Unknown encoder"):
-        animate(run_of("circle"), tmp_path / "film.mp4")
+    fake_ffmpeg("echo Unknown encoder >&2; exit 1")
+    message = "film.mp4 cannot be written: ffmpeg: Unknown encoder"
+    refused(message, animate, run_of("circle"), tmp_path / "film.mp4")
     assert [path.name for path in tmp_path.iterdir()] == ["ffmpeg"]
 
 
@@ -189,10 +184,9 @@ def test_mp4_is_a_film(tmp_path):
 @pytest.mark.slow
 def test_film_without_a_path_appears_in_a_notebook(tmp_path):
     """`run.animate()` would ask for a path, or show nothing."""
-    law = mf.perturbed_uniform([[1, 0.1, 0.0]])
-    run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=1.0, save=2)
+    run = run_of("circle")
     film = run.animate()
-    assert film._repr_html_().startswith('<img alt="InlineFilm(2 frames, ')
+    assert film._repr_html_().startswith('<img alt="InlineFilm(3 frames, ')
     assert run.animate(tmp_path / "x.gif") == tmp_path / "x.gif"
     assert (tmp_path / "x.gif").read_bytes() == film.content
 

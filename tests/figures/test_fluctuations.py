@@ -28,9 +28,8 @@ def test_band_is_where_tokens_are(fluctuations):
     """Far from 0 two standard deviations beside the mean; at 0 the law of a modulus."""
     tokens = 10**6
     picture = linearised_picture(fluctuations, tokens=tokens)
-    assert (
-        picture.frame.times.tolist() == [0.0, 0.5, 1.0] and picture.note == "resolved up to t = 1"
-    )
+    assert picture.frame.times.tolist() == [0.0, 0.5, 1.0]
+    assert picture.note == "resolved up to t = 1"
     # c_2 is imaginary: along it Var = (C - Re P) / 2, and N tokens shift it by eta / N.
     variance = (fluctuations.covariance - fluctuations.relation)[:3, 2, 2].real / 2 / tokens
     away = picture.high[:, 1] - picture.limit[:, 1] - fluctuations.shift[:3, 2].imag / tokens

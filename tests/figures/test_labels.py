@@ -10,13 +10,9 @@ from meanfield.figures.draw.labels import label_order_picture, labels_picture
 
 @pytest.fixture(scope="module")
 def run():
-    problem = mf.Problem(
-        mf.Circle(),
-        mf.linear(),
-        mf.USA,
-        initial=mf.from_labels(lambda w: mf.from_density([1.0, 0.2 + 0.1 * w])),
-        frequencies=mf.GivenFrequencies([0.5, -1.0, 1.0]),
-    )
+    law = mf.from_labels(lambda w: mf.from_density([1.0, 0.2 + 0.1 * w]))
+    frequencies = mf.GivenFrequencies([0.5, -1.0, 1.0])
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, law, frequencies=frequencies)
     return mf.simulate(problem, until=1.0, save=4)
 
 

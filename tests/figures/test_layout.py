@@ -1,4 +1,4 @@
-"""Figures as one reads them: no empty panels, no names on one another, no line through a name."""
+"""Layout of figures: no empty panels, no names on one another, no line through a name."""
 
 from dataclasses import replace
 from functools import cache
@@ -25,8 +25,8 @@ def collapse():
 
 
 def texts_drawn(axes):
-    inside = [text for panel in axes.child_axes for text in panel.texts]
-    return [text for text in [*axes.texts, *inside] if text.get_text().strip()]
+    every = [text for panel in (axes, *axes.child_axes) for text in panel.texts]
+    return [text for text in every if text.get_text().strip()]
 
 
 def assert_apart(texts):
@@ -44,9 +44,8 @@ def test_overview_has_no_empty_panels():
     law = mf.perturbed_uniform([[2, 0.1, 0.0]])
     run = mf.simulate(mf.Problem(mf.Circle(), turn, mf.SA, law), until=0.5, save=3)
     figure = plot(run)
-    assert [axes.get_ylabel() for axes in figure.axes] == [
-        r"angle $\theta$ (rad)", r"moments $|m_\ell|$",
-    ]  # fmt: skip
+    labels = [axes.get_ylabel() for axes in figure.axes]
+    assert labels == [r"angle $\theta$ (rad)", r"moments $|m_\ell|$"]
     assert figure.axes[-1].get_xlabel() == "scaled time $t$"
     # The panels that are left are as high as they were.
     assert figure.get_figheight() == pytest.approx(8.4 * (3.3 + 2.0) / (3.3 + 1.3 + 2.0))
@@ -132,15 +131,14 @@ def test_legend_of_linear_theory_has_a_line():
     drawn = [line for line in dashed if np.isfinite(np.asarray(line.get_ydata(), float)).any()]
     curves = [line for line in axes.lines if not line.is_dashed()]
     assert drawn and min(l.get_linewidth() for l in drawn) > max(l.get_linewidth() for l in curves)
-    # Predictions below the axis are none that one sees.
+    # Predictions below the axis are invisible.
     assert plot(collapse(), "spectrum", limits=(0.9, 2.0)).axes[0].get_legend() is None
 
 
 @pytest.mark.slow
 def test_times_below_maps_do_not_overlap(mixed_sphere):
     """Names of neighbouring maps would run into each other."""
-    figure = plot(mixed_sphere)
-    labels = texts_drawn(figure.axes[0])
+    labels = texts_drawn(plot(mixed_sphere).axes[0])
     times = [text for text in labels if text.get_text().startswith("$t")]
     assert len(times) == 6
     assert_apart(times)
@@ -150,7 +148,6 @@ def at_the_edge():
     """Tokens around three places of the sphere, one of them at longitude 180."""
     places = np.array([[-1.0, 0.0, 0.1], [0.3, 0.9, 0.2], [0.4, -0.8, -0.3]])
     points = np.repeat(places, 20, axis=0) + 0.1 * np.random.default_rng(0).normal(size=(60, 3))
-    points /= np.linalg.norm(points, axis=1)[:, None]
     problem = mf.Problem(mf.Sphere(), mf.exponential(6.0), mf.SA, mf.from_points(points))
     return mf.simulate(problem, until=4.0, save=9, representation="particles")
 

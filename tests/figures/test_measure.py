@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from parameters import refused
 
 import meanfield as mf
 
@@ -38,5 +39,5 @@ def test_measures_of_the_sphere_are_maps_on_axes_of_the_user():
     mf.Measure(mf.Sphere(), points).plot(ax=right)
     assert len(left.images) == len(right.images) == 1
     assert len(right.collections[-1].get_offsets()) == 50
-    with pytest.raises(TypeError, match="plot: widht is not known; did you mean width"):
-        density.plot(widht=0.1)
+    message = "plot: widht is not known; did you mean width"
+    refused(message, density.plot, error=TypeError, widht=0.1)

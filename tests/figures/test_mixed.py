@@ -9,6 +9,7 @@ import pytest
 from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from parameters import refused
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
@@ -16,6 +17,7 @@ from meanfield.events import Event
 from meanfield.figures.data.circle import cell_means
 from meanfield.figures.data.density import column, marks
 from meanfield.figures.data.projections import Mollweide
+from meanfield.figures.data.saved_times import part
 from meanfield.figures.data.sphere import chosen_times, sphere_panel
 from meanfield.figures.data.tokens import equal_nodes, token_paths, tokens_of
 from meanfield.figures.draw import PLOTS, plot, save_plot
@@ -24,32 +26,22 @@ from meanfield.figures.draw.film import draw_film
 from meanfield.figures.draw.overview import film_picture
 from meanfield.figures.draw.sphere import dot_style
 from meanfield.spaces.label_cells import label_cells
+from tests.figures.samples import kinds_of
 
 
 def atoms_alone(run):
-    rows = np.flatnonzero(np.array(run.representation) == "atoms")
-    return replace(
-        run,
-        scaled_time=run.time[rows],
-        moments=run.moments[rows],
-        observables={name: values[rows] for name, values in run.observables.items()},
-        diagnostics={name: values[rows] for name, values in run.diagnostics.items()},
-        representation=("atoms",) * len(rows),
-        measures=tuple(run.measures[i] for i in rows),
-    )
+    return part(run, np.flatnonzero(np.array(run.representation) == "atoms"))
 
 
 @pytest.mark.slow
 def test_every_kind_shows_atoms_alone_or_says_why_not(mixed):
     """An empty range of colours would be a traceback; many axes of one figure are quick."""
     run = atoms_alone(mixed)
-    refused = "is for (the |spheres of|R)|of this run was atoms|has no labels|has no fluct"
+    message = "is for (the |spheres of|R)|of this run was atoms|has no labels|has no fluct"
     panels = Figure(figsize=(20.0, 20.0), dpi=30).subplots(4, 4).flat
-    for kind, entry in PLOTS.items():
-        of_labels = kind in ("label_order", "labels", "fluctuations")
-        if run.manifold.name not in entry.manifolds or kind == "resolution" or of_labels:
-            with pytest.raises(ValueError, match=refused):
-                plot(run, kind)
+    for kind in PLOTS:
+        if kind not in kinds_of(run):
+            refused(message, plot, run, kind)
         elif kind == "overview":
             plot(run, kind, dpi=30).canvas.draw()
         else:
@@ -63,10 +55,8 @@ def test_film_shows_every_part(mixed):
     with style():
         film = draw_film(film_picture(mixed))
         few = replace(film, frames=film.frames[[3, 15, 22, -1]])
-        positions = {
-            k: np.flatnonzero(film.frames == index)[0] for k, index in enumerate(few.frames)
-        }
-        frames = list(replace(few, show=lambda k: film.show(int(positions[k]))).pixels())
+        places = [int(np.flatnonzero(film.frames == index)[0]) for index in few.frames]
+        frames = list(replace(few, show=lambda k: film.show(places[k])).pixels())
     pairs = zip(frames, frames[1:], strict=False)
     assert all((first != second).mean() > 0.001 for first, second in pairs)
 
@@ -74,27 +64,22 @@ def test_film_shows_every_part(mixed):
 @pytest.mark.slow
 def test_atoms_are_dashes_where_they_are_and_as_thick_as_they_are_heavy(mixed_circle):
     """Atoms would be drawn elsewhere, or all alike."""
-    lines = plot(mixed_circle, "density").axes[0].collections
-    lines = [c for c in lines if isinstance(c, LineCollection)]
-    (dashes,) = [c for c in lines if len(set(c.get_linewidths())) > 1]
+    collections = plot(mixed_circle, "density").axes[0].findobj(LineCollection)
+    (dashes,) = [c for c in collections if len(set(c.get_linewidths())) > 1]
     paths = dashes.get_segments()
     # They rest from merge to merge, without a seam: each merge makes one that lies elsewhere.
     assert len(paths) == 4 + 3
     last = max(paths, key=lambda path: path[-1, 0])
     assert last[:, 1].tolist() == [0.0, 0.0] and last[-1, 0] == mixed_circle.time[-1]
-    widths = np.sort(np.unique(dashes.get_linewidths()))
+    widths = np.unique(np.round(dashes.get_linewidths(), 9))  # in order
     assert widths / widths[-1] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.6, 1.0])
-
-
-def paths_of(axes):
-    lines = [c for c in axes.collections if isinstance(c, LineCollection)]
-    return [path for c in lines for path in c.get_segments()]
 
 
 @pytest.mark.slow
 def test_no_dash_crosses_the_seam(mixed_circle):
     """An atom that passes from pi to -pi would be a line across the picture."""
-    paths = paths_of(plot(mixed_circle, "density").axes[0])
+    lines = plot(mixed_circle, "density").axes[0].findobj(LineCollection)
+    paths = [path for each in lines for path in each.get_segments()]
     assert max(np.abs(np.diff(path[:, 1])).max() for path in paths) < 1.0
     assert all(np.all(np.abs(path[:, 1]) <= np.pi) for path in paths if len(path) == 2)
 

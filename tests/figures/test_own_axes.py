@@ -12,29 +12,10 @@ import meanfield as mf
 from meanfield.models.token_limit import TokenLimit
 from meanfield.papers.limit_shapes import limit_shape
 from meanfield.papers.merging import MergingDiagram
-from meanfield.studies.convergence_results import ConvergenceStudy
-from meanfield.studies.ensemble_results import Ensemble
 from meanfield.studies.phase import PhaseDiagram, PhasePoint
+from tests.figures.samples import comparison, ensemble
 
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
-
-
-def ensemble():
-    counts, onsets = np.array([[[3, 4], [4, 4]], [[2, 3], [3, 3]]]), np.full(2, 0.5)
-    nothing = np.full((2, 2, 2, 1), np.nan)
-    times, sizes = np.array([0.0, 1.0]), np.array([100, 1000])
-    return Ensemble(times, sizes, onsets, counts, nothing, nothing, np.full(2, 3.5))
-
-
-def study():
-    tokens, times = np.array([100, 1000]), np.array([0.0, 1.0])
-    return ConvergenceStudy(times, tokens, np.ones((2, 3, 2)), "W1", 1.0, np.full(2, 0.5))
-
-
-def prediction():
-    """Clusters of 40 tokens."""
-    tokens = np.linspace(0.0, 3.0, 40)
-    return mf.predict_clusters(PROBLEM, tokens, samples=50, corrected=False)
 
 
 def diagram():
@@ -47,10 +28,6 @@ def merging():
     return MergingDiagram(np.array([1.0, 2.0]), np.array([0.0, 1.0]), 8, 3, done, sums, sums)
 
 
-def tokens():
-    return TokenLimit("model", np.array([4, 8]), 32, np.array([[[0.2], [0.1]]]))
-
-
 def shape():
     points = np.random.default_rng(0).normal(size=(8, 2))
     attention = mf.Attention([mf.Head()], beta=1.0)
@@ -58,20 +35,22 @@ def shape():
     return limit_shape(problem, problem.initial.build(problem.manifold), 1.0)
 
 
-def fluctuations():
-    return mf.fluctuations(mf.Problem(mf.Circle(), mf.exponential(1.0), mf.SA), until=0.2, save=2)
-
-
 CASES = {
     "ensemble": (ensemble, "share of runs"),
-    "comparison": (study, r"mean $W_1(\mu^n_t, f_t)$"),
-    "prediction": (prediction, "probability"),
+    "comparison": (comparison, r"mean $W_1(\mu^n_t, f_t)$"),
+    "prediction": (
+        lambda: mf.predict_clusters(PROBLEM, np.linspace(0, 3, 40), samples=50, corrected=False),
+        "probability",
+    ),
     "phase": (diagram, "diffusivity over the critical one\n$D / D_\\#$"),
     "merging": (merging, r"inverse temperature $\beta$"),
-    "tokens": (tokens, "error of states, relative"),
+    "tokens": (
+        lambda: TokenLimit("model", np.array([4, 8]), 32, np.array([[[0.2], [0.1]]])),
+        "error of states, relative",
+    ),
     "spectrum": (lambda: mf.linear_operator(PROBLEM), r"frequency Im $\lambda$ (per scaled time)"),
     "shape": (shape, "$z_2$"),
-    "fluctuations": (fluctuations, ""),
+    "fluctuations": (lambda: mf.fluctuations(PROBLEM, until=0.2, save=2), ""),
 }
 
 
@@ -82,7 +61,7 @@ def headings(figure):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_studies_are_drawn_draw_rates_of_the_user(name):
+def test_studies_are_drawn_on_axes_of_the_user(name):
     """A panel of a figure of one's own would stay empty, or have a title that it was not given."""
     result, label = CASES[name]
     built = result()
@@ -115,8 +94,8 @@ def test_bifurcation_diagram_is_drawn_on_own_axes_and_on_those_of_a_user(bifurca
     stable = next(line for line in axes.get_lines() if line.get_label() == "order, stable")
     assert np.nanmax(stable.get_ydata()) == pytest.approx(bifurcation.branch.order_parameter.max())
     refused("ax holds a drawing already", bifurcation.plot, ax=axes)
-    with pytest.raises(ValueError, match="figsize and dpi are of a figure of our own"):
-        bifurcation.plot(ax=Figure().subplots(), dpi=50.0)
+    message = "figsize and dpi are of a figure of our own"
+    refused(message, bifurcation.plot, ax=Figure().subplots(), dpi=50.0)
 
 
 def test_phase_point_draws_its_diagram(bifurcation):
@@ -130,5 +109,5 @@ def test_phase_point_draws_its_diagram(bifurcation):
 def test_figures_of_equal_panels_refuse_axes():
     """One of their panels would be drawn, and the user would not know which."""
     pairs = mf.pair_correlation(PROBLEM, 8, times=[0.5], runs=16)
-    with pytest.raises(ValueError, match=r"PairCorrelation.plot has several axes: leave out ax"):
-        pairs.plot(ax=Figure().subplots())
+    message = "PairCorrelation.plot has several axes: leave out ax"
+    refused(message, pairs.plot, ax=Figure().subplots())

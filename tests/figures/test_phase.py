@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from meanfield.figures.draw import save_plot
 from meanfield.figures.draw.phase import phase_diagram_figure
 from meanfield.studies.phase import PhaseDiagram, PhasePoint
 
@@ -98,13 +97,3 @@ def test_order_of_the_points_does_not_matter():
     result = (phase_diagram_figure(replace(DIAGRAM, points=p)).axes for p in (POINTS, POINTS[::-1]))
     for one, other in zip(*result, strict=True):
         assert np.array_equal(one.get_lines()[0].get_xydata(), other.get_lines()[0].get_xydata())
-
-
-@pytest.mark.slow
-def test_diagram_is_written_and_the_same_every_time(tmp_path):
-    """A figure would differ from one run to the next, or be a file that nothing opens."""
-    for name in ("one.svg", "other.svg"):
-        save_plot(DIAGRAM, tmp_path / name)
-    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "other.svg").read_bytes()
-    with pytest.raises(ValueError, match="films are of runs. End in .png, .pdf or .svg"):
-        save_plot(DIAGRAM, tmp_path / "diagram.gif")

@@ -9,8 +9,7 @@ from meanfield.figures.draw.spectrum import operator_picture, save_spectrum
 
 def turned(space, angle, beta):
     """Scores and values turned by an angle: mode k grows as ever, and turns."""
-    d = space.dimension + 1
-    turn = np.eye(d)
+    turn = np.eye(space.dimension + 1)
     turn[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
     return mf.Problem(space, mf.Attention([mf.Head(score=turn, value=turn)], beta=beta))
 
@@ -40,10 +39,3 @@ def test_figures_of_circle_and_sphere_are_written(tmp_path):
     figure = mf.linear_operator(kernel).plot(title="Mine")
     assert (tmp_path / "map.png").stat().st_size > 10_000
     assert any(text.get_text() == "Mine" for text in figure.axes[0].texts)
-
-
-def test_no_spectrum_no_figure():
-    """An empty plane would look like stability."""
-    stretched = mf.Attention([mf.Head(value=[2.0, 1.0])], beta=4.0)
-    with pytest.raises(ValueError, match="not stationary, .v. is up to 0.4318"):
-        mf.linear_operator(mf.Problem(mf.Circle(), stretched)).plot()

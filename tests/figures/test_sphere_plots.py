@@ -19,7 +19,8 @@ from meanfield.figures.data.sphere import (
     values_on,
     visible_coefficients,
 )
-from meanfield.figures.draw import PLOTS, plot, save_plot
+from meanfield.figures.draw import plot, save_plot
+from tests.figures.samples import FIRST_BYTES, kinds_of
 
 SPHERE = mf.Sphere()
 LAW = mf.perturbed_uniform([[2, 0, 0.03], [3, 1, 0.03], [4, -2, 0.03]])
@@ -38,52 +39,38 @@ def run_of(name):
     return mf.simulate(replace(PROBLEM, initial=MIXED), until=0.01, save=2)
 
 
-def possible(kind, name):
-    """Points have no spectral tail, what are no atoms no tree, and without order no labels."""
-    absent = kind in ("tree", "label_order", "labels", "fluctuations")
-    if absent or "sphere" not in PLOTS[kind].manifolds:
-        return False
-    return kind != "resolution" or name != "particles"
-
-
-# Kinds that show states; those of a density are drawn by `test_single_state_is_drawn`.
+# Kinds that show states.
 SINGLE = ("overview", "map", "globe", "density")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SINGLE)
-def test_every_kind_is_drawn_on_the_sphere(kind):
-    """A kind that takes vectors for angles would fail here."""
-    plot(run_of("particles"), kind, dpi=30).canvas.draw()
+def test_states_are_drawn_on_the_sphere(kind):
+    """Kinds that take vectors for angles would fail; large runs keep the last state only."""
+    density = run_of("density")
+    last = replace(density, measures=(None,) * (len(density.time) - 1) + density.measures[-1:])
+    for run in (run_of("particles"), last):
+        plot(run, kind, dpi=30).canvas.draw()
 
 
 @pytest.mark.slow
 def test_curves_are_drawn_on_the_sphere():
     """The same, of kinds that show no state; many axes of one figure are quick."""
     panels = Figure(figsize=(24.0, 12.0), dpi=30).subplots(4, 6).flat
-    for name in ("density", "particles"):
-        for kind in PLOTS:
-            if possible(kind, name) and kind not in SINGLE:
-                figure = run_of(name).plot(kind, ax=next(panels))
+    for run in (run_of("density"), run_of("particles")):
+        for kind in kinds_of(run):
+            if kind not in SINGLE:
+                figure = run.plot(kind, ax=next(panels))
     figure.canvas.draw()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("suffix", "begin"), [(".pdf", b"%PDF"), (".svg", b"<?xml")])
-def test_maps_are_written_as_vectors(suffix, begin, tmp_path):
+@pytest.mark.parametrize("suffix", [".pdf", ".svg"])
+def test_maps_are_written_as_vectors(suffix, tmp_path):
     """A picture inside a clipping path might fail in another format, or take megabytes."""
     path = tmp_path / f"figure{suffix}"
     save_plot(run_of("particles"), path, "map")
-    assert path.read_bytes().startswith(begin) and path.stat().st_size < 2e6
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", SINGLE)
-def test_single_state_is_drawn(kind):
-    """Large runs keep the last state only."""
-    run = run_of("density")
-    last = replace(run, measures=(None,) * (len(run.time) - 1) + run.measures[-1:])
-    plot(last, kind, dpi=30).canvas.draw()
+    assert path.read_bytes().startswith(FIRST_BYTES[suffix]) and path.stat().st_size < 2e6
 
 
 @pytest.mark.parametrize("kind", ["map", "globe", "density"])
@@ -184,9 +171,8 @@ def test_linear_prediction_follows_a_small_perturbation_on_the_sphere():
 def test_energies_of_solids_are_those_of_runs(count, points):
     """The lines named 'n equal clusters' would lie elsewhere than such runs do."""
     tokens = np.array(points, dtype=np.float64)
-    run = mf.simulate(
-        replace(PROBLEM, initial=mf.from_points(tokens)), 0.1, save=2, representation="particles"
-    )
+    problem = replace(PROBLEM, initial=mf.from_points(tokens))
+    run = mf.simulate(problem, 0.1, save=2, representation="particles")
     # The rule asks for three tokens a cluster.
     had = run.observables | {"clusters/count": np.full(2, float(count))}
     levels = equal_clusters(replace(run, observables=had))

@@ -66,12 +66,9 @@ def test_followed_tokens_are_those_of_a_particle_run():
     """The independent check: tokens carried along by the particle solver."""
     # A heavy cluster that no token moves, and light tokens that fall into it.
     tokens = directions(np.array([0.0, 0.5, -1.0]), np.array([0.0, 0.4, 0.2]))
-    heavy = mf.from_points(tokens, np.array([1.0 - 2e-9, 1e-9, 1e-9]))
-    run = mf.simulate(
-        replace(PROBLEM, initial=heavy), 4.0, save=17, representation="particles", tolerance=1e-10
-    )
-    field = run_interaction(run)
-    moved = followed(run, field, tokens)
+    heavy = replace(PROBLEM, initial=mf.from_points(tokens, [1.0 - 2e-9, 1e-9, 1e-9]))
+    run = mf.simulate(heavy, 4.0, save=17, representation="particles", tolerance=1e-10)
+    moved = followed(run, run_interaction(run), tokens)
     exact = np.array([measure.points for measure in run.measures])
     assert SPHERE.distance(moved, exact).max() < 1e-5
     assert SPHERE.distance(exact[0], exact[-1]).max() > 0.2  # they did move

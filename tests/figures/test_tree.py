@@ -14,9 +14,9 @@ from meanfield.figures.draw import plot
 from meanfield.observables.cluster_tree import cluster_tree
 
 
-def lines_of(axes):
-    joints, branches = [c for c in axes.collections if isinstance(c, LineCollection)]
-    return joints, branches
+def branches_of(axes):
+    _, branches = [c for c in axes.collections if isinstance(c, LineCollection)]
+    return branches
 
 
 def dust(count, seed=0):
@@ -37,8 +37,7 @@ def test_no_branch_runs_through_a_joint(seed):
         time = tree.merge_times[i]
         low, high = sorted([heights[one], heights[other]])
         there = (tree.begin < time) & (time < tree.end)
-        between = there & (heights > low) & (heights < high)
-        assert not between.any()
+        assert not (there & (heights > low) & (heights < high)).any()
     assert np.all((heights > 0.0) & (heights < 1.0))
 
 
@@ -46,8 +45,7 @@ def test_light_leaves_are_thin_and_have_no_number(mixed_circle):
     """Sixty numbers on one another would be a black bar."""
     run = replace(mixed_circle, events=dust(60))
     axes = plot(run, "tree").axes[0]
-    _, branches = lines_of(axes)
-    assert np.sum(np.array(branches.get_linewidths()) < 1.5) >= 50
+    assert np.sum(np.array(branches_of(axes).get_linewidths()) < 1.5) >= 50
     left = [text for text in axes.texts if text.get_ha() == "right"]
     assert {"0.45", "0.3"} <= {text.get_text() for text in left}
     assert all(float(text.get_text()) >= 0.01 for text in left)
@@ -59,9 +57,8 @@ def test_light_leaves_are_thin_and_have_no_number(mixed_circle):
 def test_clusters_that_remain_are_a_forest(mixed_circle):
     """Clusters that have not met would be joined at the end."""
     axes = plot(replace(mixed_circle, events=dust(20)), "tree").axes[0]
-    _, branches = lines_of(axes)
-    high = axes.get_xlim()[1]
-    assert sum(path[-1, 0] == high for path in branches.get_segments()) == 2
+    ends = [path[-1, 0] for path in branches_of(axes).get_segments()]
+    assert ends.count(axes.get_xlim()[1]) == 2
 
 
 def test_axis_begins_with_the_atoms(mixed_circle):
@@ -80,20 +77,17 @@ def test_axis_begins_with_the_atoms(mixed_circle):
 )
 def test_axis_of_atoms_from_the_start_begins_with_the_run(mixed_circle, merge, first):
     """And before the first merge, if any: an axis from there would have no branches, or length."""
-    events = [*PAIR, *([Event(merge, "merge", "", (0, 1))] if merge else [])]
-    axes = plot(replace(mixed_circle, events=tuple(events)), "tree").axes[0]
+    events = tuple(Event(0.0, "cluster", "", (i, -1), (0.5, np.nan)) for i in range(2))
+    events += (Event(merge, "merge", "", (0, 1)),) if merge else ()
+    axes = plot(replace(mixed_circle, events=events), "tree").axes[0]
     assert mixed_circle.time[0] == pytest.approx(0.01)
     assert axes.get_xlim() == pytest.approx((first, 1e60))
 
 
-def test_run_without_atoms_is_refused():
-    """An empty figure would be taken for a run in which nothing met."""
+def test_runs_without_a_tree_are_refused(mixed_circle):
+    """An empty figure would be taken for a run in which nothing met, or an axis have no length."""
     run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA), until=1.0, save=2)
     refused("the representation of this run was density", plot, run, "tree")
-
-
-def test_run_of_one_time_is_refused(mixed_circle):
-    """An axis of no length would be drawn."""
     start = replace(
         mixed_circle, scaled_time=np.zeros(1), measures=(None,), representation=("atoms",),
         events=(Event(0.0, "cluster", "", (0, -1), (1.0, np.nan)),),
@@ -102,12 +96,9 @@ def test_run_of_one_time_is_refused(mixed_circle):
 
 
 def test_branches_are_as_thick_as_they_are_heavy_and_end_where_they_merge(mixed_circle):
-    """The heaviest cluster would not be seen to be it, or go on after it has merged."""
-    _, branches = lines_of(plot(mixed_circle, "tree").axes[0])
+    """The heaviest cluster would look light, or go on after it has merged."""
+    branches = branches_of(plot(mixed_circle, "tree").axes[0])
     mass = cluster_tree(mixed_circle.events).mass
     assert branches.get_linewidths() / np.max(branches.get_linewidths()) == pytest.approx(mass)
     ends = [path[-1, 0] for path in branches.get_segments()]
     assert ends == [2e3, 2e3, 5e7, 5e7, 1e41, 1e41, 1e60]
-
-
-PAIR = [Event(0.0, "cluster", "", (i, -1), (0.5, np.nan)) for i in range(2)]

@@ -46,16 +46,12 @@ def run_of(name):
     return mf.simulate(problem, 8.0, save=9)
 
 
-KINDS = {name: [k for k, e in PLOTS.items() if group in e.manifolds]
-         for name, group in (("sphere", "vectors"), ("polytope", "space"))}  # fmt: skip
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", KINDS)
-def test_every_kind_is_drawn(name):
+@pytest.mark.parametrize(("name", "space"), [("sphere", "vectors"), ("polytope", "space")])
+def test_every_kind_is_drawn(name, space):
     """A kind that fails for a run would show here; many axes of one figure are quick."""
     panels = Figure(figsize=(16.0, 16.0), dpi=30).subplots(3, 3).flat
-    for kind in KINDS[name]:
+    for kind in (name for name, entry in PLOTS.items() if space in entry.manifolds):
         if kind == "overview":
             draw(plot(run_of(name), kind, dpi=30))
         else:
@@ -75,17 +71,20 @@ def test_histograms_stand_side_by_side():
         np.testing.assert_array_equal(shares, [similarity(each) for each in run.measures])
     refused("no state of the run was kept", plot, replace(run, measures=(None,) * 3), "histogram")
     rings = mf.Problem(mf.Axial(5), mf.exponential(2.0), mf.SA, mf.from_points([0.5, 1.0]))
-    with pytest.raises(ValueError, match="not known of this run: .* rings of axial measures"):
-        plot(mf.simulate(rings, 0.1, save=2), "histogram")
+    message = "not known of this run: .* rings of axial measures"
+    refused(message, plot, mf.simulate(rings, 0.1, save=2), "histogram")
 
 
 @pytest.mark.slow
 def test_hulls_of_every_limit_are_drawn():
-    """One of points, of lines or of intervals would fail."""
+    """One of points, of lines or of intervals would fail, in a run or as a shape alone."""
     names = ("hyperplanes", "origin", "turning", "product", "solid", "line")
     panels = Figure(figsize=(12.0, 8.0), dpi=30).subplots(2, 3).flat
     for name, panel in zip(names, panels, strict=True):
-        figure = plot(run_of(name), "hulls", ax=panel)
+        run = run_of(name)
+        figure = plot(run, "hulls", ax=panel)
+        shape = mf.limit_shape(run.problem, run.measures[-1], 8.0)
+        assert "tokens of R^" in str(shape) and shape.plot().axes[0].has_data()
     draw(figure)
 
 
@@ -112,28 +111,24 @@ def test_pictures_of_a_sphere():
     np.testing.assert_allclose(attention_picture(run).matrices.sum(axis=3), 1.0)
 
 
-def test_attention_is_that_of_the_stage():
-    """Every layer of stacked weights would be drawn with the first layer's."""
-    two = mf.Attention([mf.Head(), mf.Head(score=0.5)], beta=9.0)
-    stages = [mf.Stage(1.0), mf.Stage(kernel=two)]
-    law = mf.from_points(SPHERE)
-    problem = mf.Problem(mf.Sphere(40), mf.exponential(1.0), mf.SA, law, stages=stages)
-    run = mf.simulate(problem, 2.0, save=[0.5, 2.0])
-    picture = attention_picture(run)
-    assert picture.matrices.shape == (1, 2, 12, 12)
-    later = mf.attention_matrix(mf.Problem(mf.Sphere(40), two), run.measures[1])[0]
-    np.testing.assert_allclose(np.sort(picture.matrices[0, 1].ravel()), np.sort(later.ravel()))
+TWO_HEADS = mf.Attention([mf.Head(), mf.Head(score=0.5)], beta=9.0)
+STAGES = [mf.Stage(1.0), mf.Stage(kernel=TWO_HEADS)]
 
 
-def test_attention_is_that_of_its_time():
-    """A beta that grows would be drawn with its value at time 0."""
-    law = mf.from_points(SPHERE)
-    growing = mf.Problem(mf.Sphere(40), mf.exponential(lambda t: 1.0 + 4.0 * t), mf.SA, law)
-    run = mf.simulate(growing, 1.0, save=2)
-    sharp = mf.Problem(mf.Sphere(40), mf.exponential(5.0), mf.SA)
-    drawn = attention_picture(run).matrices[0, -1]
-    expected = mf.attention_matrix(sharp, run.measures[-1])[0]
-    np.testing.assert_allclose(np.sort(drawn.ravel()), np.sort(expected.ravel()))
+@pytest.mark.parametrize(("kernel", "stages", "expected"), [
+    # Every layer of stacked weights would be drawn with the first layer's.
+    (mf.exponential(1.0), STAGES, TWO_HEADS),
+    # A beta that grows would be drawn with its value at time 0.
+    (mf.exponential(lambda t: 1.0 + 2.0 * t), (), mf.exponential(5.0)),
+], ids=["stage", "function"])  # fmt: skip
+def test_attention_is_that_of_its_time(kernel, stages, expected):
+    """The matrix would have the parameters of time 0."""
+    space, law = mf.Sphere(40), mf.from_points(SPHERE)
+    run = mf.simulate(mf.Problem(space, kernel, mf.SA, law, stages=stages), 2.0, save=[0.5, 2.0])
+    matrices = attention_picture(run).matrices
+    later = mf.attention_matrix(mf.Problem(space, expected, mf.SA), run.measures[1])
+    assert matrices.shape == (1, 2, 12, 12)
+    np.testing.assert_allclose(np.sort(matrices[0, 1].ravel()), np.sort(later[0].ravel()))
 
 
 @pytest.mark.slow
@@ -159,12 +154,11 @@ def test_films_of_tokens_play(tmp_path):
 @pytest.mark.slow
 def test_kinds_say_which_a_run_has():
     """And what is missing."""
-    refused("'map' is for the sphere, this run is on sphere:40. K", plot, run_of("sphere"), "map")
-    with pytest.raises(ValueError, match=r"Kinds for it: overview, order_parameter, axes, .*hulls"):
-        plot(run_of("polytope"), "energy")
     run = run_of("sphere")
-    bare = replace(run, measures=(None,) * 7)
-    refused("were not kept", plot, bare, "axes")
+    refused("'map' is for the sphere, this run is on sphere:40. K", plot, run, "map")
+    message = "Kinds for it: overview, order_parameter, axes, .*hulls"
+    refused(message, plot, run_of("polytope"), "energy")
+    refused("were not kept", plot, replace(run, measures=(None,) * 7), "axes")
 
 
 @pytest.mark.slow
@@ -173,15 +167,6 @@ def test_measures_of_tokens_are_drawn_and_are_no_densities():
     for measure in (run_of("sphere").measures[0], run_of("line").measures[0]):
         assert measure.plot().axes[0].has_data()
         refused("have no density, smoothed or not", measure.smoothed, 0.1)
-    refused("have no density: leave out grid", run_of("sphere").to_xarray, grid=4)
-    with pytest.raises(ValueError, match="atoms are known on the circle and the sphere, not on S"):
-        mf.simulate(run_of("sphere").problem, 1.0, representation="atoms")
-
-
-@pytest.mark.slow
-def test_limit_shapes_have_a_figure():
-    """Beside what they print."""
-    for name in ("polytope", "hyperplanes", "solid", "line"):
-        run = run_of(name)
-        shape = mf.limit_shape(run.problem, run.measures[-1], 8.0)
-        assert "tokens of R^" in str(shape) and shape.plot().axes[0].has_data()
+    run, message = run_of("sphere"), "atoms are known on the circle and the sphere, not on S"
+    refused("have no density: leave out grid", run.to_xarray, grid=4)
+    refused(message, mf.simulate, run.problem, 1.0, representation="atoms")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from head_oracle import B1, B2, MASSES, TOKENS, V1, V2, components, vectors, velocity
 
 import meanfield as mf
 from meanfield.figures.data.circle import cell_edges, cell_means
@@ -17,24 +18,20 @@ def still(problem, **options):
 
 def test_heads_add_up_to_the_velocity_of_tokens():
     """B^T in the place of B, or one Z for all heads, would show here."""
-    # Two heads at five tokens by direct sums, agreed with Bessel series to 4e-16.
-    tokens = mf.from_points([0.3, 1.1, 2.0, 2.7, 4.4], [0.1, 0.3, 0.2, 0.15, 0.25])
-    heads = [
-        mf.Head(score=[[0.9, -0.4], [0.7, 0.5]], value=[[0.8, 0.3], [-0.6, 1.1]]),
-        mf.Head(score=[[-0.3, 0.2], [0.1, 0.6]], value=[[0.5, -0.2], [0.4, -0.7]]),
+    x, listed = vectors(TOKENS), [(B1, V1), (B2, V2)]
+    expected = [
+        components(TOKENS, velocity(x, x, MASSES, [(2.0 * score, value)], "softmax"))
+        for score, value in listed
     ]
-    problem = mf.Problem(CIRCLE, mf.Attention(heads, beta=2.0), initial=tokens)
+    heads = [mf.Head(score=score, value=value) for score, value in listed]
+    law = mf.from_points(TOKENS, MASSES)
+    problem = mf.Problem(CIRCLE, mf.Attention(heads, beta=2.0), initial=law)
     measure = problem.initial_measure()
-    first = [-0.08313550355916, -0.39248603931514, -0.62374026556002, -0.79771868749527,
-             -0.45075210312308]  # fmt: skip
-    both = [-0.48106592296827, -0.49018595754463, -0.3918290678782, -0.5679420182814,
-            -0.54106245753512]  # fmt: skip
     result = velocities(problem, measure, measure.points)
-    assert result[0] == pytest.approx(first, abs=1e-13)
-    assert result.sum(axis=0) == pytest.approx(both, abs=1e-13)
+    assert result == pytest.approx(np.array(expected), abs=1e-13)
     (panel,) = velocity_picture(still(problem, representation="particles")).panels
     assert panel.heads.sum(axis=0) == pytest.approx(panel.velocity, abs=1e-15)
-    assert sorted(panel.tokens) == pytest.approx(sorted([0.3, 1.1, 2.0, 2.7, 4.4 - 2 * np.pi]))
+    assert sorted(panel.tokens) == pytest.approx(sorted([*TOKENS[:4], TOKENS[4] - 2 * np.pi]))
 
 
 def test_zeros_of_the_mean_direction_are_where_kuramoto_rests():
@@ -53,9 +50,8 @@ def test_a_reflection_draws_to_both_of_its_poles():
     """B = V = diag(1, -1): tokens at 0 and pi are stable, none is where the axes reflect."""
     head = mf.Head(score=[1.0, -1.0], value=[1.0, -1.0])
     law = mf.perturbed_uniform([[2, 0.5, 0.0]])
-    (panel,) = velocity_picture(
-        still(mf.Problem(CIRCLE, mf.Attention([head], beta=4.0), initial=law))
-    ).panels
+    problem = mf.Problem(CIRCLE, mf.Attention([head], beta=4.0), initial=law)
+    (panel,) = velocity_picture(still(problem)).panels
     stable, unstable = np.cos(panel.zeros[panel.stable]), np.cos(panel.zeros[~panel.stable])
     assert sorted(stable) == pytest.approx([-1.0, 1.0], abs=1e-12)
     assert unstable == pytest.approx([0.0, 0.0], abs=1e-9)

@@ -1,4 +1,4 @@
-"""Views: bytes against the run, the page, what is refused. tests/browser has it drawn."""
+"""Views: bytes against the run, the page, and refusals; tests/browser draws them."""
 
 import base64
 import gzip
@@ -12,7 +12,6 @@ import pytest
 from parameters import refused
 
 import meanfield as mf
-from meanfield.commands.main import main
 from meanfield.figures.data.view import GLOBE, view_picture
 from meanfield.figures.view import coded_points, differences
 
@@ -31,17 +30,14 @@ def opened(page):
     return json.loads(text), gzip.decompress(base64.b64decode(data))
 
 
-def summed(data, part, dtype, width=1):
-    shape = part.get("shape")
-    counts = part.get("counts") or [int(np.prod(shape[1:]))] * shape[0]
-    ends = np.cumsum([0, *(count * width for count in counts)])
-    flat = np.frombuffer(data, dtype, ends[-1], part["offset"])
+def summed(data, part, dtype):
+    """Frames of a page, which holds differences of equally long ones."""
+    counts = part.get("counts") or [int(np.prod(part["shape"][1:]))] * part["shape"][0]
+    flat = np.frombuffer(data, dtype, sum(counts), part["offset"])
     frames = []
-    for i, (first, last) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
-        frame = flat[first:last].copy()
-        if i and len(frame) == len(frames[-1]):
-            frame += frames[-1]
-        frames.append(frame)
+    for frame in np.split(flat, np.cumsum(counts)[:-1]):
+        same = frames and len(frame) == len(frames[-1])
+        frames.append(frame + frames[-1] if same else frame)
     return frames
 
 
@@ -56,9 +52,8 @@ def test_density_of_the_page_is_that_of_the_run(sphere):
     turn, rise = np.meshgrid(longitude, latitude)
     points = np.stack([np.cos(rise) * np.cos(turn), np.cos(rise) * np.sin(turn), np.sin(rise)], -1)
     step = np.log(high / low) / 255
-    for frame, measure in zip(
-        summed(data, header["values"], np.uint8), sphere.measures, strict=True
-    ):
+    frames = summed(data, header["values"], np.uint8)
+    for frame, measure in zip(frames, sphere.measures, strict=True):
         exact = measure.manifold.evaluate(measure.coefficients, points.reshape(-1, 3))
         error = np.log(low) + step * frame - np.log(np.clip(exact, low, high))
         assert np.abs(error).max() < 0.5 * step * (1 + 1e-9)
@@ -81,23 +76,20 @@ def test_points_survive_octahedral_coordinates():
 def test_differences_are_undone_where_numbers_of_points_change():
     """Atoms meet: a frame of another length is kept as it is."""
     frames = [np.int16([[30000], [5]]), np.int16([[-30000], [6]]), np.int16([[7]]), np.int16([[9]])]
-    steps = differences(frames)
-    part = {"offset": 0, "counts": [2, 2, 1, 1]}
-    data = b"".join(each.tobytes() for each in steps)
-    for frame, back in zip(frames, summed(data, part, np.int16), strict=True):
-        assert frame.ravel().tolist() == back.tolist()
+    data = b"".join(each.tobytes() for each in differences(frames))
+    back = summed(data, {"offset": 0, "counts": [2, 2, 1, 1]}, np.int16)
+    assert [frame.ravel().tolist() for frame in frames] == [frame.tolist() for frame in back]
 
 
 @pytest.mark.slow
-def test_page_of_a_file_says_where_it_is_from_and_asks_for_nothing(sphere, tmp_path, capsys):
-    """Name and hash of the file; no address in it; and its size."""
+def test_page_of_a_file_names_its_source_and_loads_nothing(sphere, tmp_path, cli):
+    """The page would not name the file and its hash, or hold an address."""
     sphere.save(tmp_path / "run.h5")
-    assert main(["view", str(tmp_path / "run.h5")]) == 0
+    assert cli("view", tmp_path / "run.h5").strip() == str(tmp_path / "run.html")
     page = (tmp_path / "run.html").read_text("utf-8")
     header, _ = opened(page)
     with h5py.File(tmp_path / "run.h5") as file:
         assert header["source"] == {"file": "run.h5", "hash": file.attrs["result_hash"]}
-    assert capsys.readouterr().out.strip() == str(tmp_path / "run.html")
     assert not re.search(r"https?:|src=|//[a-z]+\.", page.split("<script", 1)[1])
     assert not re.search(r"\bimport\b.*from|@import|url\(", page)
     assert header["times"] == sphere.time.tolist()
@@ -113,7 +105,6 @@ def test_sixty_frames_and_two_thousand_tokens_fit_into_a_page():
     problem = mf.Problem(mf.Sphere(), mf.exponential(4.0), mf.SA, law)
     run = mf.simulate(problem, until=3.0, save=60, representation="particles", tolerance=1e-3)
     view = run.view()
-    assert len(view.picture.times) == 60
     assert view.picture.values.shape == (60, 128, 256)
     assert len(view.html) < 1.5e6
 
@@ -202,19 +193,19 @@ def test_a_widget_holds_the_same(sphere):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["-o", "run.png"], "views end in .html"),
         (["-o", "other.html"], "holds something else"),
         (["--frames", "0"], "not a positive integer"),
     ],
 )
-def test_wrong_places_are_refused(sphere, tmp_path, monkeypatch, cli, arguments, said):
+def test_wrong_places_are_refused(sphere, tmp_path, monkeypatch, cli, arguments, message):
     """In a line, with status 2; what is there stays."""
     monkeypatch.chdir(tmp_path)
     sphere.save("run.h5")
     (tmp_path / "other.html").write_text("<p>mine</p>")
-    assert said in cli.refused("view", "run.h5", *arguments)
+    assert message in cli.refused("view", "run.h5", *arguments)
     assert (tmp_path / "other.html").read_text() == "<p>mine</p>"
 
 
