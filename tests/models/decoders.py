@@ -1,4 +1,4 @@
-"""Small llamas in the files of trained ones: random weights, their bytes written by hand."""
+"""Small decoders in the files of trained ones: random weights, bytes written by hand."""
 
 import json
 import struct
@@ -34,9 +34,9 @@ _BLOCK = {
 }  # fmt: skip
 
 
-def random_arrays(layers=2, biases=False, untied=False, seed=0):
+def random_arrays(layers=2, biases=False, untied=False):
     """Weights by the names of folders; numbers of single precision."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     shapes = {
         "self_attn.q_proj": (HEADS * SIZE, D), "self_attn.k_proj": (KEY_HEADS * SIZE, D),
         "self_attn.v_proj": (KEY_HEADS * SIZE, D), "self_attn.o_proj": (D, HEADS * SIZE),
@@ -54,6 +54,14 @@ def random_arrays(layers=2, biases=False, untied=False, seed=0):
             if biases and name[-6:] in ("q_proj", "k_proj", "v_proj"):
                 arrays[f"{begin}.bias"] = rng.normal(size=shape[0])
     return {name: array.astype(np.float32) for name, array in arrays.items()}
+
+
+def strong_arrays():
+    """Weights whose attention is no mean, with steps of more than a thousandth of a token."""
+    larger = dict.fromkeys(("q_proj", "k_proj", "o_proj"), 8)
+    larger |= {"input_layernorm": 16, "post_attention_layernorm": 16, "down_proj": 32}
+    arrays = random_arrays()
+    return {name: larger.get(name.split(".")[-2], 1) * array for name, array in arrays.items()}
 
 
 def tokenizer_json(**changes):

@@ -13,20 +13,21 @@ PIECES = [
     "好", "layer", "mean", "field", "x", "y", "z",
 ]  # fmt: skip
 
+D, INNER = 16, 24
 _BERT = {
-    **{f"attention.self.{name}": ("d", "d") for name in ("query", "key", "value")},
-    "attention.output.dense": ("d", "d"),
-    "attention.output.LayerNorm": ("d",),
-    "intermediate.dense": ("m", "d"),
-    "output.dense": ("d", "m"),
-    "output.LayerNorm": ("d",),
+    **{f"attention.self.{name}": (D, D) for name in ("query", "key", "value")},
+    "attention.output.dense": (D, D),
+    "attention.output.LayerNorm": (D,),
+    "intermediate.dense": (INNER, D),
+    "output.dense": (D, INNER),
+    "output.LayerNorm": (D,),
 }
 _ALBERT = {
-    **{f"attention.{name}": ("d", "d") for name in ("query", "key", "value", "dense")},
-    "attention.LayerNorm": ("d",),
-    "ffn": ("m", "d"),
-    "ffn_output": ("d", "m"),
-    "full_layer_layer_norm": ("d",),
+    **{f"attention.{name}": (D, D) for name in ("query", "key", "value", "dense")},
+    "attention.LayerNorm": (D,),
+    "ffn": (INNER, D),
+    "ffn_output": (D, INNER),
+    "full_layer_layer_norm": (D,),
 }
 _ALBERT_LAYER = "encoder.albert_layer_groups.0.albert_layers.0"
 
@@ -45,21 +46,20 @@ def write_safetensors(path, arrays):
     Path(path).write_bytes(struct.pack("<Q", len(text)) + text + b"".join(blocks))
 
 
-def random_arrays(kind="bert", layers=2, d=16, inner=24, e=None, positions=40, seed=0):
-    rng = np.random.default_rng(seed)
-    sizes = {"d": d, "m": inner}
-    e = d if kind == "bert" else e or 8
+def random_arrays(kind="bert", layers=2, positions=40):
+    rng = np.random.default_rng(0)
+    e = D if kind == "bert" else 8
     shapes = {f"embeddings.{name}_embeddings.weight": (count, e) for name, count in
               (("word", len(PIECES)), ("position", positions), ("token_type", 2))}  # fmt: skip
     arrays = {name: rng.normal(size=shape) for name, shape in shapes.items()}
     named = {"embeddings.LayerNorm": (e,)}
     if kind == "albert":
-        named["encoder.embedding_hidden_mapping_in"] = (d, e)
+        named["encoder.embedding_hidden_mapping_in"] = (D, e)
         begins, parts = [_ALBERT_LAYER], _ALBERT
     else:
         begins, parts = [f"encoder.layer.{i}" for i in range(layers)], _BERT
     for begin in begins:
-        named |= {f"{begin}.{p}": tuple(sizes[s] for s in shape) for p, shape in parts.items()}
+        named |= {f"{begin}.{part}": shape for part, shape in parts.items()}
     for name, shape in named.items():
         spread = 1.0 if len(shape) == 1 else shape[1] ** -0.5
         arrays[f"{name}.weight"] = spread * rng.normal(size=shape)
@@ -67,14 +67,14 @@ def random_arrays(kind="bert", layers=2, d=16, inner=24, e=None, positions=40, s
     return arrays
 
 
-def write_encoder(folder, kind="bert", layers=2, d=16, heads=4, arrays=None, **settings):
+def write_encoder(folder, kind="bert", arrays=None, **settings):
     """A folder with config.json, model.safetensors and vocab.txt; returns the weights."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    arrays = random_arrays(kind, layers, d) if arrays is None else arrays
+    arrays = random_arrays(kind) if arrays is None else arrays
     config = {
-        "model_type": kind, "hidden_size": d, "num_attention_heads": heads,
-        "num_hidden_layers": layers, "intermediate_size": 24, "hidden_act": "gelu",
+        "model_type": kind, "hidden_size": D, "num_attention_heads": 4, "num_hidden_layers": 2,
+        "intermediate_size": INNER, "hidden_act": "gelu",
         "layer_norm_eps": 1e-12, "vocab_size": len(PIECES), "type_vocab_size": 2,
         "max_position_embeddings": 40,
     }  # fmt: skip

@@ -4,33 +4,21 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import entr
 
 import meanfield as mf
 from meanfield.fields.blocks import unit_vectors
 from meanfield.models import decoder as decoder_module
 from meanfield.models.heads import head_table
-from tests.models.decoders import random_arrays, write_folder, write_gguf
+from tests.models.decoders import strong_arrays, write_folder, write_gguf
 
 _TOKENS = np.array([84, 3, 200, 251, 84, 17, 42, 9, 120])
-
-
-# Else attention is a mean, and its steps are a thousandth of a token.
-_LARGER = {"input_layernorm": 16, "post_attention_layernorm": 16, "down_proj": 32} | dict.fromkeys(
-    ("q_proj", "k_proj", "o_proj"), 8
-)
-
-
-def _arrays():
-    arrays = random_arrays()
-    for name in arrays:
-        arrays[name] *= _LARGER.get(name.split(".")[-2], 1)
-    return arrays
 
 
 @pytest.fixture(scope="module")
 def decoder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("decoder")
-    write_folder(folder, _arrays())
+    write_folder(folder, strong_arrays())
     return mf.load_decoder(folder)
 
 
@@ -48,9 +36,8 @@ def test_second_rung_is_the_decoder_without_feed_forward(decoder, replayed):
     x = replayed.states[0]
     for depth, layer in enumerate(decoder.layers, 1):
         x = layer.attended(x)
-        assert (
-            abs(replayed.ladder.distance[0, 1, depth] - _apart(x, replayed.states[depth])) < 1e-13
-        )
+        apart = _apart(x, replayed.states[depth])
+        assert abs(replayed.ladder.distance[0, 1, depth] - apart) < 1e-13
     assert np.isnan(replayed.ladder.cosine[0, 3]).all()
 
 
@@ -70,12 +57,11 @@ def test_last_step_is_causal_attention_of_this_package(decoder, replayed):
         x, beta, c = replayed.states[k], ladder.beta[0, k], ladder.strength[0, k]
         u = x / np.linalg.norm(x, axis=1)[:, None]
         scores = np.mean(list(layer.scores(x)), axis=0)
-        pairs = [(s[: i + 1], u[: i + 1] @ u[i]) for i, s in enumerate(scores)]
-        rows = [
-            np.concatenate([each - each.mean() for each in part])
-            for part in zip(*pairs, strict=True)
-        ]
-        assert abs(beta - rows[0] @ rows[1] / (rows[1] @ rows[1])) < 1e-10 * abs(beta)
+        s, cosines = (
+            np.concatenate([row[: i + 1] - row[: i + 1].mean() for i, row in enumerate(rows)])
+            for rows in (scores, u @ u.T)
+        )
+        assert abs(beta - s @ cosines / (cosines @ cosines)) < 1e-10 * abs(beta)
         averages = np.zeros_like(u)
         for i in range(len(u)):
             weights = [math.exp(beta * (u[i] @ u[j])) for j in range(i + 1)]
@@ -105,10 +91,7 @@ def test_heads_and_steps_count_the_pairs_of_the_mask_alone(decoder, replayed):
         assert abs(replayed.heads.beta_fit[0, 1, h] - beta) < 1e-10 * abs(beta)
         expected = 1.0 - (total - above**2 / below) / total
         assert abs(replayed.heads.r2_fit[0, 1, h] - expected) < 1e-12
-        entropies = [
-            -sum(p * math.log(p) for p in row[: i + 1] if p > 0.0)
-            for i, row in enumerate(list(layer.weights(x))[h])
-        ]
+        entropies = entr(list(layer.weights(x))[h]).sum(axis=1)
         assert abs(replayed.heads.attended_tokens[0, 1, h] - np.exp(entropies).mean()) < 1e-12
     assert np.isfinite(head_table(layer, x, u @ u.T).beta_entropy).all()
     steps = replayed.ladder.step_distance[0]
@@ -117,22 +100,21 @@ def test_heads_and_steps_count_the_pairs_of_the_mask_alone(decoder, replayed):
 
 def test_blocks_of_rows_change_nothing(decoder, replayed, monkeypatch):
     """Long contexts go in blocks: a shifted mask would let tokens attend to later ones."""
-    monkeypatch.setattr("meanfield.models.encoder.PAIRS", 2 * len(_TOKENS))
     for x, layer in zip(replayed.states, decoder.layers, strict=False):
-        blocks, rows = layer.attention(x), []
-        layer.attention(x, lambda h, first, *_, rows=rows: rows.append((h, first)))
+        rows, whole = [], layer.attention(x)
+        with monkeypatch.context() as patch:
+            patch.setattr("meanfield.models.encoder.PAIRS", 2 * len(_TOKENS))
+            blocks = layer.attention(x, lambda h, first, *_, rows=rows: rows.append((h, first)))
         assert sorted(rows) == [(h, first) for h in range(4) for first in range(0, 9, 2)]
-        monkeypatch.undo()
-        assert np.abs(blocks - layer.attention(x)).max() < 1e-13
-        monkeypatch.setattr("meanfield.models.encoder.PAIRS", 2 * len(_TOKENS))
+        assert np.abs(blocks - whole).max() < 1e-13
 
 
 @pytest.mark.slow
 def test_command_takes_a_file_and_a_folder(tmp_path, cli, decoder, replayed):
     """The kind of model would have to be named, or a decoder be refused as an encoder."""
     (tmp_path / "one.txt").write_text("the token took the ten")
-    write_gguf(tmp_path / "x.gguf", _arrays())
-    write_folder(tmp_path / "folder", _arrays())
+    write_gguf(tmp_path / "x.gguf", strong_arrays())
+    write_folder(tmp_path / "folder", strong_arrays())
     for model in ("x.gguf", "folder"):
         output = tmp_path / f"{model}.h5"
         cli.json("replay", tmp_path / model, tmp_path / "one.txt", "-o", output, "--quiet")
@@ -146,10 +128,8 @@ def test_files_of_0_2_have_no_step_without_angles(tmp_path, replayed):
     """Files of the release would be refused: of their encoders the step is that of attention."""
     values = replayed.stored_values()
     old = np.delete(values["ladder_step_distance"], 3, axis=1)
-    axes = {"text": [0], "step": np.arange(4)}
-    again = mf.Replay.restored(
-        values | axes | {"ladder_step_distance": old}, {"model": "x", "beta": 1.0}
-    )
+    values |= {"text": [0], "step": np.arange(4), "ladder_step_distance": old}
+    again = mf.Replay.restored(values, {"model": "x", "beta": 1.0})
     assert np.array_equal(again.ladder.step_distance[:, [0, 1, 2, 4]], old)
     assert np.array_equal(again.ladder.step_distance[:, 3], old[:, 2])
 

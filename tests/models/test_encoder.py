@@ -16,26 +16,30 @@ from tests.models.encoders import random_arrays, write_encoder, write_safetensor
 _TOKENS = np.array([2, 11, 14, 5, 6, 7, 3])
 
 
+_PARTS = {
+    "bert": ["attention.self.query", "attention.self.key", "attention.self.value",
+             "attention.output.dense", "attention.output.LayerNorm", "intermediate.dense",
+             "output.dense", "output.LayerNorm"],
+    "albert": ["attention.query", "attention.key", "attention.value", "attention.dense",
+               "attention.LayerNorm", "ffn", "ffn_output", "full_layer_layer_norm"],
+}  # fmt: skip
+
+
 def _by_loops(arrays, kind, layers, heads, tokens):
+    """States of all depths: token by token, head by head."""
     gelu = {
         "bert": lambda x: 0.5 * x * (1.0 + erf(x / math.sqrt(2.0))),
         "albert": lambda x: (
-            0.5 * x * (1.0 + math.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)))
+            0.5 * x * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)))
         ),
     }[kind]
 
     def dense(name, x):
-        rows = zip(arrays[f"{name}.weight"], arrays[f"{name}.bias"], strict=True)
-        return [sum(w * v for w, v in zip(row, x, strict=True)) + b for row, b in rows]
+        return arrays[f"{name}.weight"] @ x + arrays[f"{name}.bias"]
 
     def norm(name, x):
-        mean = sum(x) / len(x)
-        size = math.sqrt(sum((v - mean) ** 2 for v in x) / len(x) + 1e-12)
-        parts = zip(x, arrays[f"{name}.weight"], arrays[f"{name}.bias"], strict=True)
-        return [(v - mean) / size * g + b for v, g, b in parts]
-
-    def added(one, other):
-        return [a + b for a, b in zip(one, other, strict=True)]
+        x = (x - x.mean()) / np.sqrt(x.var() + 1e-12)
+        return x * arrays[f"{name}.weight"] + arrays[f"{name}.bias"]
 
     words, positions, segments = (
         arrays[f"embeddings.{name}_embeddings.weight"]
@@ -47,31 +51,20 @@ def _by_loops(arrays, kind, layers, heads, tokens):
         x = [dense("encoder.embedding_hidden_mapping_in", each) for each in x]
     states = [x]
     for layer in range(layers):
-        if kind == "bert":
-            begin = f"encoder.layer.{layer}."
-            names = ("attention.self.query", "attention.self.key", "attention.self.value",
-                     "attention.output.dense", "attention.output.LayerNorm", "intermediate.dense",
-                     "output.dense", "output.LayerNorm")  # fmt: skip
-        else:
+        begin = f"encoder.layer.{layer}."
+        if kind == "albert":
             begin = "encoder.albert_layer_groups.0.albert_layers.0."
-            names = ("attention.query", "attention.key", "attention.value", "attention.dense",
-                     "attention.LayerNorm", "ffn", "ffn_output",
-                     "full_layer_layer_norm")  # fmt: skip
-        query, key, value, output, first, inner, outer, last = (begin + name for name in names)
-        q, k, v = ([dense(name, each) for each in x] for name in (query, key, value))
-        size = len(x[0]) // heads
+        query, key, value, output, first, inner, outer, last = (begin + n for n in _PARTS[kind])
+        q, k, v = ([dense(n, each).reshape(heads, -1) for each in x] for n in (query, key, value))
         moved = []
         for i in range(len(x)):
             together = []
             for h in range(heads):
-                part = range(h * size, (h + 1) * size)
-                scores = [sum(q[i][a] * k[j][a] for a in part) / math.sqrt(size)
-                          for j in range(len(x))]  # fmt: skip
-                weights = [math.exp(s) for s in scores]
-                together += [sum(w * v[j][a] for j, w in enumerate(weights)) / sum(weights)
-                             for a in part]  # fmt: skip
-            y = norm(first, added(x[i], dense(output, together)))
-            moved.append(norm(last, added(y, dense(outer, [gelu(u) for u in dense(inner, y)]))))
+                size = len(q[i][h])
+                weights = [math.exp(q[i][h] @ each[h] / math.sqrt(size)) for each in k]
+                together.append(sum(w * v[j][h] for j, w in enumerate(weights)) / sum(weights))
+            y = norm(first, x[i] + dense(output, np.concatenate(together)))
+            moved.append(norm(last, y + dense(outer, gelu(dense(inner, y)))))
         x = moved
         states.append(x)
     return np.array(states)
@@ -137,18 +130,20 @@ def test_without_values_a_layer_only_normalises(tmp_path):
     assert np.array_equal(layer(x), layer.norm(layer.attention_norm(x)))
 
 
-def _plain_layer(d, beta, strength):
+def plain_encoder(d, beta, strength, layers):
     """One head with Q^T K = beta 1 between unit vectors, V = strength 1, no feed-forward."""
-    one, none = np.eye(d), np.zeros(d)
-    nothing = Affine(0.0 * one, none)
+    query, one, value, nothing = (
+        Affine(factor * np.eye(d), np.zeros(d))
+        for factor in (beta * math.sqrt(d), 1.0, strength, 0.0)
+    )
     # LN of vectors orthogonal to (1, ..., 1) is N times sqrt(d); LN again changes nothing.
-    norm = LayerNorm(np.full(d, d**-0.5), none, 0.0)
-    query = Affine(beta * math.sqrt(d) * one, none)
-    return EncoderLayer(
-        heads=1, query=query, key=Affine(one, none), value=Affine(strength * one, none),
-        output=Affine(one, none), attention_norm=norm, inner=nothing, outer=nothing, norm=norm,
-        activation="relu",
+    norm = LayerNorm(np.full(d, d**-0.5), np.zeros(d), 0.0)
+    layer = EncoderLayer(
+        heads=1, query=query, key=one, value=value, output=one, attention_norm=norm,
+        inner=nothing, outer=nothing, norm=norm, activation="relu",
     )  # fmt: skip
+    empty = np.zeros((1, d))
+    return Encoder("plain", empty, empty, empty, norm, None, (layer,) * layers, None)
 
 
 def test_plain_layers_are_layers_of_this_package():
@@ -158,9 +153,7 @@ def test_plain_layers_are_layers_of_this_package():
     # Attention keeps the mean of coordinates 0: on that subspace LN is N.
     x = rng.normal(size=(9, d))
     x = unit_vectors(x - x.mean(axis=1, keepdims=True))
-    layer = _plain_layer(d, beta, strength)
-    empty = np.zeros((1, d))
-    encoder = Encoder("plain", empty, empty, empty, layer.norm, None, (layer,) * 3, None)
+    encoder = plain_encoder(d, beta, strength, layers=3)
     problem = mf.Problem(
         mf.Sphere(d), mf.exponential(beta), mf.Flow(True, strength), mf.from_points(x),
         layers=mf.Layers(step=1.0, count=3),

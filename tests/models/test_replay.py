@@ -9,7 +9,7 @@ from parameters import refused
 
 import meanfield as mf
 from meanfield.fields.blocks import row_entropies, unit_vectors
-from meanfield.models.encoder import Affine, Encoder, softmax
+from meanfield.models.encoder import Affine, softmax
 from meanfield.models.heads import (
     RUNGS,
     entropic_beta,
@@ -21,7 +21,7 @@ from meanfield.models.heads import (
 )
 from meanfield.models.token_limit import TokenLimit
 from tests.models.encoders import write_encoder
-from tests.models.test_encoder import _plain_layer
+from tests.models.test_encoder import plain_encoder
 
 _TEXT = "the tokens of a mean field on the sphere cluster, attention is in it"
 
@@ -42,7 +42,8 @@ def test_heads_of_the_theory_have_its_beta():
     """Q^T K = beta 1 on the unit sphere: fit and entropy find beta with R^2 = 1, B is symmetric."""
     rng = np.random.default_rng(2)
     d, beta = 8, 3.0
-    layer, x = _plain_layer(d, beta, 0.5), unit_vectors(rng.normal(size=(12, d)))
+    (layer,) = plain_encoder(d, beta, 0.5, layers=1).layers
+    x = unit_vectors(rng.normal(size=(12, d)))
     table = head_table(layer, x, x @ x.T)
     for result in (table.beta_fit, table.beta_entropy):
         assert abs(result[0] - beta) < 1e-8
@@ -87,8 +88,7 @@ def test_ladder_of_the_theory_has_one_rung():
     d = 9
     x = rng.normal(size=(7, d))
     x = unit_vectors(x - x.mean(axis=1, keepdims=True))
-    layer, empty = _plain_layer(d, 2.0, 0.3), np.zeros((1, d))
-    model = Encoder("plain", empty, empty, empty, layer.norm, None, (layer,) * 2, None)
+    model = plain_encoder(d, 2.0, 0.3, layers=2)
     result = ladder(model, list(model.states(x)))
     assert np.abs(result.distance[:3]).max() < 1e-13
     assert np.abs(result.cosine[:3] - result.cosine[0]).max() < 1e-14
@@ -137,20 +137,19 @@ def test_replay_keeps_texts_apart(encoder, replayed):
 
 
 @pytest.mark.slow
-def test_tokens_feel_a_sample_of_the_others(encoder):
+def test_tokens_attend_to_a_sample_of_the_others(encoder):
     """With hardly any preference what n of N tokens lack is the error of a mean: slope 1/2."""
     layer = encoder.layers[0]
     faint = Affine(0.01 * layer.query.weight, 0.0 * layer.query.bias)
     weak = replace(encoder, layers=(replace(layer, query=faint),))
-    limit = mf.token_limit(
-        weak, _TEXT, np.random.default_rng(0), counts=(8, 24, 64), tokens=256, runs=40
+    options = {"counts": (8, 24, 64), "tokens": 256}
+    limit, again = (
+        mf.token_limit(weak, _TEXT, np.random.default_rng(0), runs=runs, **options)
+        for runs in (40, 1)
     )
     slope, error = limit.exponents()
     # All tokens lack the same mean, a vector of 16 numbers: slopes of repetitions differ by 0.3.
     assert abs(slope[0] - 0.5) < 3.0 * error[0] < 0.2
-    again = mf.token_limit(
-        weak, _TEXT, np.random.default_rng(0), counts=(8, 24, 64), tokens=256, runs=1
-    )
     assert np.array_equal(again.errors[0], limit.errors[0])
     assert repr(again) == f"TokenLimit({encoder.name}: 8 to 64 of 256 tokens, 1 runs, 1 layers)"
 
@@ -159,11 +158,11 @@ def test_slopes_of_exact_errors():
     """(1/n - 1/N)^a has the slope a; too few counts are refused."""
     counts = np.array([10, 100, 1000])
     errors = (1.0 / counts - 1e-4)[:, None] ** np.array([0.5, 0.3])
-    slopes, spread = TokenLimit("exact", counts, 10_000, errors[None]).exponents()
+    limit = TokenLimit("exact", counts, 10_000, errors[None])
+    slopes, spread = limit.exponents()
     assert np.abs(slopes - [0.5, 0.3]).max() < 1e-13
     assert np.isnan(spread).all()
-    with pytest.raises(ValueError, match="two counts, got 1 from 500 on"):
-        TokenLimit("exact", counts, 10_000, errors[None]).exponents(500)
+    refused("two counts, got 1 from 500 on", limit.exponents, 500)
 
 
 @pytest.mark.parametrize(
@@ -178,8 +177,8 @@ def test_slopes_of_exact_errors():
 def test_impossible_counts_are_refused(encoder, options, reason):
     """N must be tokens with others, and fewer than N."""
     refused(reason, mf.token_limit, encoder, _TEXT, np.random.default_rng(0), tokens=64, **options)
-    with pytest.raises(ValueError, match="no words"):
-        mf.token_limit(encoder, " ", np.random.default_rng(0), counts=(8,), tokens=64)
+    rng = np.random.default_rng(0)
+    refused("no words", mf.token_limit, encoder, " ", rng, counts=(8,), tokens=64)
 
 
 @pytest.mark.parametrize(("where", "reason"), [((3,), "layer .* 0 and 2, got 3"), ((0, 9), "text")])
@@ -189,9 +188,10 @@ def test_no_measure_of_another_layer_or_text(replayed, where, reason):
 
 
 def test_words_are_no_encoder():
-    """Whoever gives a folder in its place must be told what reads one."""
-    with pytest.raises(TypeError, match=r"model must be a trained model, such as mf"):
-        mf.replay("folder", _TEXT)
+    """A folder in its place would be a traceback, not advice."""
+    refused(
+        "model must be a trained model, such as mf", mf.replay, "folder", _TEXT, error=TypeError
+    )
 
 
 def test_beta_is_the_median_slope_or_one(replayed):
@@ -207,18 +207,16 @@ def test_a_replay_is_a_run_whose_time_is_depth(replayed):
     run = replayed.run(1)
     assert run.time.tolist() == [0.0, 1.0, 2.0]
     assert np.array_equal(run.measures[2].points, replayed.measure(2, 1).points)
-    assert (
-        np.abs(run.observables["mean_cosine"] - replayed.observed["mean_cosine"][1]).max() < 1e-14
-    )
+    difference = run.observables["mean_cosine"] - replayed.observed["mean_cosine"][1]
+    assert np.abs(difference).max() < 1e-14
     assert run.plot("mean_cosine").axes
 
 
 def test_what_does_not_move_has_no_warnings_and_no_false_numbers(encoder):
     """W_V = 0, or tokens that all agree: shares and slopes that do not exist are NaN, beta is 0."""
     zero = Affine(np.zeros((16, 16)), np.zeros(16))
-    still = replace(
-        encoder, layers=tuple(replace(each, value=zero, output=zero) for each in encoder.layers)
-    )
+    layers = tuple(replace(each, value=zero, output=zero) for each in encoder.layers)
+    still = replace(encoder, layers=layers)
     assert np.isnan(mf.replay(still, _TEXT).ladder.share).all()
     alone = mf.token_limit(still, _TEXT, np.random.default_rng(0), counts=(4, 8), tokens=16, runs=2)
     assert not alone.errors.any() and np.isnan(alone.exponents()).all()
@@ -229,10 +227,10 @@ def test_what_does_not_move_has_no_warnings_and_no_false_numbers(encoder):
 
 
 def test_texts_and_numbers_of_tokens_stand_beside_each_other(encoder):
-    """Numbers of the pieces of a text are that text, and one number is told to be none."""
+    """Numbers of the pieces of a text are that text; one number is refused."""
     text = "the circle is a sphere"
     replay = mf.replay(encoder, [text, encoder.tokens(text)])
     assert replay.texts == (text, "")
     assert np.array_equal(*(replay.states[:, replay.text_of == k] for k in (0, 1)))
-    with pytest.raises(TypeError, match=r"texts \[0\] must be a string or an array of integers"):
-        mf.replay(encoder, [2, 11, 3])
+    message = r"texts \[0\] must be a string or an array of integers"
+    refused(message, mf.replay, encoder, [2, 11, 3], error=TypeError)

@@ -1,7 +1,6 @@
 """Replays in files, from the command line and as figures."""
 
 import io
-import json
 import re
 from dataclasses import fields
 
@@ -80,9 +79,7 @@ def test_command_replays_and_shows(tmp_path, folder, cli, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "one.txt").write_text(_TEXT)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"the circle is a sphere")))
-    facts = json.loads(
-        cli("replay", folder, "one.txt", "-", "--json", "--plot", "r.svg", "--quiet")
-    )
+    facts = cli.json("replay", folder, "one.txt", "-", "--plot", "r.svg", "--quiet")
     run = mf.load("replay.h5")
     assert run.texts == (_TEXT, "the circle is a sphere")
     assert facts["heads"]["r2_fit"] == run.heads.r2_fit.tolist()
@@ -95,7 +92,6 @@ def test_command_replays_and_shows(tmp_path, folder, cli, monkeypatch):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("nowhere one.txt", "nowhere: no such file or folder: MODEL is a .gguf file, or a folder"),
         ("FOLDER none.txt", "none.txt: No such file.*- for standard input"),
         ("FOLDER latin.txt", "no text in UTF-8"),
         ("FOLDER one.txt -o there.h5", "use --overwrite to replace it"),
@@ -126,9 +122,8 @@ def test_figures_draw_the_replay(replayed, folder):
     assert np.array_equal(lines["model"], replayed.ladder.cosine.mean(axis=0)[0])
     assert all(axes.get_xlabel() and axes.get_ylabel() for axes in figure.axes)
     limit = mf.token_limit(
-        mf.load_encoder(folder), _TEXT, np.random.default_rng(0), counts=(4, 8), tokens=32,
-        runs=2,
-    )  # fmt: skip
+        mf.load_encoder(folder), _TEXT, np.random.default_rng(0), counts=(4, 8), tokens=32, runs=2
+    )
     (axes,) = limit.plot().axes
     assert np.array_equal(axes.get_lines()[0].get_ydata(), limit.mean[:, 0])
     assert "R^2" in replayed._repr_html_()
