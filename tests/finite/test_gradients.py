@@ -80,10 +80,8 @@ def test_every_parameter_against_differences_of_runs(problem, at, until, unit, d
     p = np.array(at)
     # Every parameter changes along one direction through all of them.
     direction = np.where(p == 0.0, 1.0, np.minimum(np.abs(p), 1.0)) * (-1.0) ** np.arange(len(p))
-    slope = sum(
-        weight * (run(p + n * 1e-2 * direction) - run(p - n * 1e-2 * direction)) / 1e-2
-        for n, weight in WEIGHTS.items()
-    )
+    step = 1e-2 * direction
+    slope = sum(w * (run(p + n * step) - run(p - n * step)) / 1e-2 for n, w in WEIGHTS.items())
     np.testing.assert_allclose(gradient.gradient @ direction, slope, rtol=1e-8)
     np.testing.assert_allclose(gradient.value, run(p), rtol=1e-10)
 

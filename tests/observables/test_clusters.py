@@ -50,20 +50,14 @@ def test_cluster_on_the_cut_is_one(shift):
     np.testing.assert_allclose(result.centre, expected, rtol=0, atol=1e-12)
 
 
-def test_stragglers_do_not_link_clusters():
-    """A thin chain on a separatrix, closer than the radius, must not make one of two."""
-    chain = np.linspace(0.0, 1.0, 22)[1:-1]
+@pytest.mark.parametrize("chain, count", [(20, 2), (200, 1)])
+def test_a_bridge_of_a_tenth_of_uniform_links_clusters(chain, count):
+    """Stragglers on a separatrix, closer than the radius, would make one cluster of two."""
+    chain = np.linspace(0.0, 1.0, chain + 2)[1:-1]
     assert np.diff(chain).max() < RADIUS
     points = np.concatenate([np.zeros(2000), np.ones(2000), chain])
     result = clusters(mf.Measure(CIRCLE, points), BETA)
-    assert result.count == 2
-    assert result.mass.sum() < 1.0
-
-
-def test_dense_chain_links_clusters():
-    """A tenth of the uniform density and more is a bridge, not stragglers."""
-    points = np.concatenate([np.zeros(2000), np.ones(2000), np.linspace(0, 1, 200)])
-    assert clusters(mf.Measure(CIRCLE, points), BETA).count == 1
+    assert result.count == count and (result.mass.sum() < 1.0 - 1e-9) == (count == 2)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +159,5 @@ def test_run_of_a_density_ends_in_the_clusters_of_its_tokens():
         ends.append(mf.simulate(problem, until=0.2, unit="paper", save=2).observables)
     assert [end["clusters/count"][0] for end in ends] == [1, 1]
     assert [end["clusters/count"][-1] for end in ends] == [3, 3]
-    np.testing.assert_allclose(
-        ends[0]["clusters/mass"][-1], ends[1]["clusters/mass"][-1], rtol=0, atol=2e-3
-    )
+    masses = [end["clusters/mass"][-1] for end in ends]
+    np.testing.assert_allclose(*masses, rtol=0, atol=2e-3)

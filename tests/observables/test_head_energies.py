@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from head_oracle import MASSES, TOKENS, components
 from parameters import refused
 from scipy.integrate import solve_ivp
 
@@ -13,8 +14,6 @@ from meanfield.engines.sinkhorn import pair_scaling
 from meanfield.observables import energy_note, interaction_energy
 from meanfield.observables.energies import ascent
 
-TOKENS = np.array([0.3, 1.1, 2.0, 2.7, 4.4])
-MASSES = np.array([0.1, 0.3, 0.2, 0.15, 0.25])
 SYMMETRIC = [[0.9, 0.3], [0.3, -0.4]]
 
 
@@ -61,7 +60,7 @@ def test_energy_and_its_slope_equal_the_printed(normalization, expected):
     assert energy(problem, TOKENS, MASSES) == pytest.approx(0.3363641853083627, rel=1e-14)
     x = problem.manifold.vectors(TOKENS)
     v, z = velocity(problem, x, MASSES)
-    turning = x[:, 0] * v[:, 1] - x[:, 1] * v[:, 0]
+    turning = components(TOKENS, v)
     z = z if normalization == "softmax" else np.ones(5)
     assert MASSES @ (z * turning**2) == pytest.approx(expected, abs=1e-10)
     result = slope(lambda t: energy(problem, TOKENS + t * turning, MASSES))
@@ -81,7 +80,7 @@ def test_several_heads_climb_only_without_normalisation():
     def rise(problem: mf.Problem) -> tuple[float, float]:
         """Rate of the sum of energies along a flow, and the mean of its squared velocity."""
         v, _ = velocity(problem, x, masses)
-        turning = x[:, 0] * v[:, 1] - x[:, 1] * v[:, 0]
+        turning = components(tokens, v)
         # In units of the fastest, which is thousands.
         unit = float(np.abs(turning).max())
         rate = unit * slope(lambda t: energy(bare, tokens + t * turning / unit, masses))
@@ -124,9 +123,8 @@ def test_balanced_trajectory_equals_the_reference():
     problem = posed(np.eye(2), normalization="sinkhorn", beta=5.0)
 
     def rate(_: float, angles: FloatArray) -> FloatArray:
-        x = np.column_stack([np.cos(angles), np.sin(angles)])
-        v, _ = velocity(problem, x, masses)
-        return np.asarray(x[:, 0] * v[:, 1] - x[:, 1] * v[:, 0])
+        v, _ = velocity(problem, problem.manifold.vectors(angles), masses)
+        return components(angles, v)
 
     angles = solve_ivp(rate, (0.0, 2.0), labels, method="DOP853", rtol=1e-10, atol=1e-11).y[:, -1]
     expected = [

@@ -201,10 +201,8 @@ def test_truncation_error_is_measured_in_every_frame():
     law = mf.perturbed_uniform([[11, 11, 0.1], [22, -22, 0.01]]).build(sphere)
     nodes = sphere.grid(25)
     turned = nodes.to_modal(sphere.evaluate(law.coefficients, nodes.points @ tilt))
-    tails = [
-        resolution(problem, mf.Density(sphere, state))
-        for state in (sphere.resize(law.coefficients, 25), turned)
-    ]
+    states = sphere.resize(law.coefficients, 25), turned
+    tails = [resolution(problem, mf.Density(sphere, state)) for state in states]
     assert tails[0] > 1e-4
     assert tails[1] == pytest.approx(tails[0], rel=2e-2)
 

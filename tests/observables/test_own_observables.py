@@ -12,8 +12,7 @@ from parameters import refused, together
 
 import meanfield as mf
 from meanfield.observables import OBSERVABLES, Observable, chosen_observables, observe
-from meanfield.runs import assembled, padded
-from meanfield.snapshot import Snapshot
+from meanfield.runs import padded
 
 PROBLEM = mf.Problem(mf.Circle(), mf.linear(), mf.USA)
 DENSITY = mf.von_mises_fisher(2.0).build(mf.Circle())
@@ -150,19 +149,15 @@ def test_numbers_truths_and_no_number_are_taken():
 
 def test_run_holds_own_observables_padded():
     """Arrays of other lengths, and numbers among them, would not stack."""
-    snapshots = [Snapshot(float(t), DENSITY, DENSITY.moments(12), "density") for t in range(3)]
     lengths = iter([1, 2, 3])
 
     def growing(measure: mf.Density | mf.Measure) -> Any:
         length = next(lengths)
         return 7.0 if length == 1 else np.arange(length)
 
-    chosen = chosen_observables([("own", first), ("growing", growing)])
-    values = [observe(PROBLEM, each.measure, each.moments, chosen) for each in snapshots]
-    run = assembled(PROBLEM, list(zip(snapshots, values, strict=True)), {})
-    assert run.observables["own"] == pytest.approx([first(DENSITY)] * 3, rel=1e-15)
-    assert run.observables["growing"][2].tolist() == [0.0, 1.0, 2.0]
-    assert np.isnan(run.observables["growing"][0]).tolist() == [False, True, True]
+    run, nan = mf.simulate(PROBLEM, 1.0, save=3, observables=[growing]), np.nan
+    expected = [[7.0, nan, nan], [0.0, 1.0, nan], [0.0, 1.0, 2.0]]
+    np.testing.assert_array_equal(run.observables["growing"], expected)
     assert padded([np.array(1.0), np.zeros(0)]).shape == (2, 1)
 
 

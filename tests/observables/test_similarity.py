@@ -131,9 +131,8 @@ def test_entropies_are_those_of_the_rows(options):
         if options:
             assert np.all(matrix[:, np.triu(np.ones((30, 30), dtype=bool), 1)] == 0.0)
         if "alibi_rate" in options:
-            plain = mf.attention_matrix(
-                mf.Problem(TOKENS.manifold, mf.Attention(heads, beta=2.0)), TOKENS
-            )
+            unmasked = mf.Problem(TOKENS.manifold, mf.Attention(heads, beta=2.0))
+            plain = mf.attention_matrix(unmasked, TOKENS)
             fall = matrix[:, 9, 4] / matrix[:, 9, 9] * plain[:, 9, 9] / plain[:, 9, 4]
             np.testing.assert_allclose(fall, np.exp(-2.0 * 5 / 30), rtol=1e-12)
         rows = matrix / matrix.sum(axis=2, keepdims=True)
