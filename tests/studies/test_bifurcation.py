@@ -1,13 +1,11 @@
 """The bifurcation diagram: one branch, its onset, and its table."""
 
-from __future__ import annotations
-
+import h5py
 import numpy as np
 import pytest
 from parameters import refused
 
 import meanfield as mf
-from meanfield.commands.main import main
 
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA)
 
@@ -30,11 +28,11 @@ def test_diagram_is_the_branch_with_its_onset(diagram):
     shorter = mf.bifurcation_diagram(PROBLEM, smallest=0.9)
     lowest = shorter.branch.values[-1]
     assert table["diffusivity"].min() < lowest == pytest.approx(0.9 * table["diffusivity"][0])
-    with pytest.raises(ValueError, match=r"smallest must be a share of D_# in \(0, 1\), got 2"):
-        mf.bifurcation_diagram(PROBLEM, smallest=2.0)
+    text = r"smallest must be a share of D_# in \(0, 1\), got 2"
+    refused(text, mf.bifurcation_diagram, PROBLEM, smallest=2.0)
 
 
-def test_diagram_comes_back_from_its_file(diagram, tmp_path, capsys):
+def test_diagram_comes_back_from_its_file(diagram, tmp_path, cli):
     """A branch that took minutes would be followed again for another figure."""
     path = tmp_path / "diagram.h5"
     diagram.save(path)
@@ -45,8 +43,7 @@ def test_diagram_comes_back_from_its_file(diagram, tmp_path, capsys):
         np.testing.assert_array_equal(back.stored_values()[name], values)
     state, own = back.branch.state(-1), diagram.branch.state(-1)
     assert state.free_energy == own.free_energy and state.is_stable == own.is_stable
-    assert main(["info", str(path)]) == 0
-    output = capsys.readouterr().out
+    output = cli("info", path)
     assert output.startswith("kind           bifurcation_diagram") and str(diagram) in output
     pytest.importorskip("xarray")
     data = back.to_xarray()
@@ -64,8 +61,6 @@ def test_diagram_comes_back_from_its_file(diagram, tmp_path, capsys):
 )
 def test_other_branches_are_refused(change, message, diagram, tmp_path):
     """Damage would be read as a branch."""
-    import h5py
-
     diagram.save(tmp_path / "diagram.h5")
     with h5py.File(tmp_path / "diagram.h5", "a") as file:
         change(file)

@@ -2,7 +2,6 @@
 
 import dataclasses
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from parameters import refused, together
 
 import meanfield as mf
 from meanfield.errors import SimulationError
+from meanfield.papers.contraction import softmax_source, softmax_stretch
 from meanfield.spaces.maxima import gaussian_fields
 from meanfield.studies.convergence import convergence_study, density_reference, system_distances
 from meanfield.studies.convergence_results import ConvergenceStudy, fit_power_law
@@ -18,7 +18,7 @@ from meanfield.transport import wasserstein
 
 LAW = mf.perturbed_uniform([[1, 0.1, 0.05], [3, 0.0, 0.2]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
-REPULSIVE = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("none", strength=-1.0), LAW)
+UNIFORM = dataclasses.replace(PROBLEM, initial=mf.uniform())
 
 
 def small(problem=PROBLEM, until=2.0, **options):
@@ -41,12 +41,10 @@ def test_mean_distance_falls_like_the_root_of_the_size(verified):
     """Particles would not approach the density at the rate of independent tokens."""
     # 40 systems a size: standard error of the exponent about 0.5 sqrt(2 / 40) / ln 100 = 0.024.
     study = small(until=8.0, tokens=(30, 3000), runs=40)
-    assert study.exponent_time == 8.0
-    exponent = study.exponent
+    exponent, (low, high) = study.exponent, study.exponent_interval
     what = "exponent of W1 from tokens to the density, circle"
     verified("statistics", what, exponent + 0.5, 3 * 0.024, measured=exponent)
-    low, high = study.exponent_interval
-    assert low < study.exponent < high < low + 0.15
+    assert study.exponent_time == 8.0 and low < exponent < high < low + 0.15
 
 
 @pytest.mark.slow
@@ -54,55 +52,34 @@ def test_mean_distance_falls_like_the_root_of_the_size(verified):
 def test_mean_square_w2_of_uniform_tokens_is_exact(tokens, verified):
     """E W_2^2 = pi^2 / (3 n) for n uniform tokens: draws or distances would be biased."""
     # The standard deviation of W_2^2 is about 0.65 of its mean; 400 systems, four standard errors.
-    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, mf.uniform())
-    study = small(problem, 1e-3, save=2, tokens=(tokens,), runs=400, metric="W2")
+    study = small(UNIFORM, 1e-3, save=2, tokens=(tokens,), runs=400, metric="W2")
     squares = study.distances[0, :, 0] ** 2
     error = squares.std(ddof=1) / 20.0
     deviation = (squares.mean() - np.pi**2 / (3 * tokens)) / error
-    what = "E W2^2 of uniform tokens, circle, in standard errors"
-    verified("statistics", what, deviation, 4.0)
+    verified("statistics", "E W2^2 of uniform tokens, circle, in standard errors", deviation, 4.0)
 
 
-def test_systems_and_times_are_the_requested_ones():
-    """An enlarged study would not be the one asked for, or times of papers be taken as scaled."""
-    study = small(runs=4)
-    np.testing.assert_array_equal(small(tokens=(40,), runs=2).distances, study.distances[1:, :2])
+def test_times_of_papers_are_scaled():
+    """Times of papers would be taken as scaled."""
     paper = small(until=2.0 * np.exp(-5.0), unit="paper")
-    np.testing.assert_allclose(paper.times, small().times, rtol=1e-15)
+    np.testing.assert_allclose(paper.times, [0.0, 1.0, 2.0], rtol=1e-15)
 
 
 def test_seed_makes_the_study():
     """The study would not be reproducible, or ask for a Problem where a function made it."""
-    np.testing.assert_array_equal(small().distances, small(lambda: PROBLEM).distances)
-    assert np.all(small().distances != small(seed=1).distances)
+    study = small()
+    np.testing.assert_array_equal(study.distances, small(lambda: PROBLEM).distances)
+    assert np.all(study.distances != small(seed=1).distances)
     # The last line of a notebook cell would show arrays.
-    assert repr(small()).startswith("ConvergenceStudy(W1, n = 10 to 40, 3 runs, exponent -0")
-
-
-@pytest.mark.slow
-def test_problem_reaches_other_processes():
-    """The study would need one executor only, or depend on which it is."""
-    with ProcessPoolExecutor(1, get_context("spawn")) as executor:
-        study = small(executor=executor)
-    np.testing.assert_array_equal(study.distances, small().distances)
+    assert repr(study).startswith("ConvergenceStudy(W1, n = 10 to 40, 3 runs, exponent -0")
 
 
 def test_lambda_stays_in_its_process():
     """The user would read an error of pickle's, after the pool broke."""
-    kernel = mf.zonal(lambda s: np.exp(5.0 * (s - 1.0)), beta=5.0)
-    with (
-        ProcessPoolExecutor(1) as executor,
-        pytest.raises(TypeError, match=r"cannot be sent to other processes \(.*lambda"),
-    ):
-        small(mf.Problem(mf.Circle(), kernel, mf.USA, LAW), executor=executor)
-
-
-def test_study_ends_with_the_density():
-    """Distances to a density that left its grid would be reported."""
-    study = small(until=40.0, save=41, max_degree=64, tokens=(10,))
-    assert 2 < len(study.times) < 41
-    assert study.distances.shape == (1, 3, len(study.times))
-    assert "resolved up to" in study.note
+    own = dataclasses.replace(PROBLEM, kernel=mf.zonal(lambda s: np.exp(5.0 * (s - 1.0)), beta=5.0))
+    text = r"cannot be sent to other processes \(.*lambda"
+    with ProcessPoolExecutor(1) as executor:
+        refused(text, small, own, executor=executor, error=TypeError)
 
 
 @together(
@@ -146,7 +123,7 @@ def test_headline_is_half_way_to_the_first_onset(onset, expected):
 
 def test_repulsion_has_no_onset():
     """Where nothing grows, ln n / (2 lambda) would be negative."""
-    study = small(REPULSIVE)
+    study = small(dataclasses.replace(PROBLEM, flow=mf.Flow("none", strength=-1.0)))
     assert np.isinf(study.onset_times).all()
     assert study.growth_rate_max < 0
     assert study.headline == len(study.times) - 1
@@ -172,20 +149,16 @@ def test_interval_of_two_sizes_is_that_of_welch():
     rng = np.random.default_rng(1)
     sizes = np.array([10.0, 1000.0])
     samples = np.array([[2.0], [0.3]]) * (1.0 + 1e-6 * rng.standard_normal((2, 7)) * [[1.0], [3.0]])
-    law = fit_power_law(sizes, samples)
-    logs = np.log(samples)
-    welch = ttest_ind(logs[1], logs[0], equal_var=False).confidence_interval(0.95)
+    welch = ttest_ind(*np.log(samples[::-1]), equal_var=False).confidence_interval(0.95)
     expected = np.array([welch.low, welch.high]) / np.log(100.0)
-    width = np.ptp(expected)
-    np.testing.assert_allclose(law.interval, expected, rtol=0, atol=1e-4 * width)
+    interval, width = fit_power_law(sizes, samples).interval, np.ptp(expected)
+    np.testing.assert_allclose(interval, expected, rtol=0, atol=1e-4 * width)
 
 
 def test_interval_covers_the_truth_in_95_per_cent():
     """The stated confidence would not be the real one."""
     # 2000 studies of skewed samples (the shape of W_1): standard error 0.5 %, four of them allowed.
-    rng = np.random.default_rng(2)
-    truth = -0.5
-    hits = 0
+    rng, truth, hits = np.random.default_rng(2), -0.5, 0
     for _ in range(2000):
         samples = SIZES[:, None] ** truth * rng.gamma(6.0, size=(3, 20))
         low, high = fit_power_law(SIZES, samples).interval
@@ -215,18 +188,18 @@ def distances(problem, reference, tokens, metric="W1"):
     return system_distances(problem, reference, tokens, rng, metric=metric, tolerance=1e-6)
 
 
-def reference(problem=PROBLEM, *times):
+def reference(*times):
     """Density at 0 and a few times."""
-    return density_reference(problem, np.array(times or (1.0, 3.0)), tolerance=1e-8, max_degree=512)
+    return density_reference(PROBLEM, np.array(times), tolerance=1e-8, max_degree=512)
 
 
 def test_reference_is_the_density_run():
     """Particles would be compared with another density, or amplification begin elsewhere."""
     run = mf.simulate(PROBLEM, until=3.0, save=[0.0, 3.0], representation="density", tolerance=1e-8)
-    coefficients = reference(PROBLEM, 3.0).densities[-1].coefficients
+    coefficients = reference(3.0).densities[-1].coefficients
     np.testing.assert_array_equal(coefficients, run.measures[-1].coefficients)
-    assert reference(PROBLEM, 1.0, 2.0).times.tolist() == [0.0, 1.0, 2.0]
-    assert reference(PROBLEM, 0.0, 2.0).times.tolist() == [0.0, 2.0]
+    for times in ((1.0, 2.0), (0.0, 1.0, 2.0)):
+        assert reference(*times).times.tolist() == [0.0, 1.0, 2.0]
 
 
 def test_reference_ends_where_the_density_does():
@@ -240,15 +213,14 @@ def test_reference_ends_where_the_density_does():
 
 def test_reference_of_an_unresolved_law_fails():
     """There would be a study without a single trusted time."""
-    law = mf.perturbed_uniform([[64, 0.5, 0.0]])
-    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, law)
+    problem = dataclasses.replace(PROBLEM, initial=mf.perturbed_uniform([[64, 0.5, 0.0]]))
     with pytest.raises(SimulationError, match="under-resolved"):
         density_reference(problem, np.array([1.0]), tolerance=1e-8, max_degree=64)
 
 
 def test_distance_at_zero_is_that_of_the_tokens():
     """Another measure than the drawn tokens would be compared, or with another density."""
-    at = reference()
+    at = reference(1.0)
     points = mf.sample_tokens(at.densities[0], 50, np.random.default_rng(7))
     expected = wasserstein(mf.Measure(mf.Circle(), points), at.densities[0])
     assert distances(PROBLEM, at, 50)[0].tolist() == [expected, 0.0]
@@ -259,47 +231,31 @@ def test_distance_grows_as_linear_theory_says():
     # About uniform W_2^2(t) = 2 sum_k |c_k(0)|^2 e^{2 lambda_k t} / k^2 with the moments of the
     # drawn tokens. What is left out is of relative order |c_k(t)|, here 3e-3 to 1e-2, and the
     # degrees above 300, 0.3 % of W_2^2 at time 0.
-    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, mf.uniform())
-    at = density_reference(problem, np.array([5.0, 10.0]), tolerance=1e-8, max_degree=512)
+    at = density_reference(UNIFORM, np.array([5.0, 10.0]), tolerance=1e-8, max_degree=512)
     points = mf.sample_tokens(at.densities[0], 100_000, np.random.default_rng(7))
     k = np.arange(1, 301)
     modulus = np.abs(mf.Circle().moments(points, None, 300)[1:])
-    rates = mf.growth_rates(problem, 300)[1:]
+    rates = mf.growth_rates(UNIFORM, 300)[1:]
     grown = modulus / k * np.exp(rates * at.times[:, None])
     expected = np.sqrt(2.0 * np.sum(grown**2, axis=1))
     assert expected[-1] > 2.0 * expected[0]
-    result = distances(problem, at, 100_000, "W2")[:, 0]
+    result = distances(UNIFORM, at, 100_000, "W2")[:, 0]
     np.testing.assert_allclose(result, expected, rtol=0.01)
 
 
-SPACES = {"circle": mf.Circle(), "sphere": mf.Sphere()}
-
-
-def perturbation(space, degree):
-    variances = np.full(degree + 1, 1.0)
-    variances[0] = 0.0
-    return gaussian_fields(space, variances, 1, np.random.default_rng(5))[0]
-
-
-@pytest.mark.parametrize("name", SPACES)
-def test_moments_are_right_to_first_order(name):
+@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere()], ids=str)
+def test_moments_are_right_to_first_order(space):
     """Halving the amplitude quarters the error: order 2, measured between 1e-3 and 5e-4."""
-    space = SPACES[name]
-    field = perturbation(space, 4)
-    errors = []
+    variances, errors = np.array([0.0, 1.0, 1.0, 1.0, 1.0]), []
+    field = gaussian_fields(space, variances, 1, np.random.default_rng(5))[0]
     for amplitude in (1e-3, 5e-4):
         start = quiet_start(space, amplitude * field, 32)
         moments = space.moments(start.points, start.weights, 4)
         moments[0] = 0.0
         errors.append(np.abs(moments - amplitude * field).max())
     assert 1.9 < np.log2(errors[0] / errors[1]) < 2.1
-
-
-@pytest.mark.parametrize("name", SPACES)
-def test_no_target_no_motion(name):
-    """Zero moments leave the grid, whose own moments vanish to rounding."""
-    space = SPACES[name]
-    start = quiet_start(space, np.zeros_like(perturbation(space, 4)), 16)
+    # Zero moments leave the grid, whose own moments vanish to rounding.
+    start = quiet_start(space, np.zeros_like(field), 16)
     moments = space.moments(start.points, start.weights, 8)
     assert np.abs(moments[1:]).max() < 1e-14
 
@@ -312,25 +268,20 @@ def test_weights_are_positive_for_any_target():
 
 def test_certified_distance_bounds_every_system():
     """W_1 and W_2 from their distances at time 0; half of a width counts, other metrics do not."""
-    law = mf.perturbed_uniform([[3, 0.1, 0.0]])
-    problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
-    options = {"save": 3, "tokens": (10, 40), "runs": 2}
+    problem = dataclasses.replace(PROBLEM, initial=mf.perturbed_uniform([[3, 0.1, 0.0]]))
     for metric, p in (("W1", 1), ("W2", 2)):
-        study = mf.convergence_study(problem, 2.0, metric=metric, **options)
+        study = small(problem, metric=metric, runs=2)
         rate = mf.contraction_rates(problem, p).upper
         factor = np.exp(rate * study.times)
         np.testing.assert_allclose(study.certified_distance, study.mean_distance[:, :1] * factor)
         assert np.all(study.distances <= study.distances[..., :1] * factor)
     wide = dataclasses.replace(study, widths=np.full((), 0.2))
     np.testing.assert_allclose(wide.certified_distance, study.certified_distance + 0.1 * factor)
-    study = mf.convergence_study(problem, 2.0, metric="sobolev", **options)
+    study = small(problem, metric="sobolev", runs=2)
     assert np.isnan(study.certified_distance).all() and np.isnan(study.certified_until).all()
-    softmax = dataclasses.replace(problem, flow=mf.SA)
-    study = mf.convergence_study(softmax, 0.2, **options)
+    study = small(dataclasses.replace(problem, flow=mf.SA), 0.2, runs=2)
     assert np.all(study.distances <= study.certified_distance.max(axis=0) * 2.0)
     # Uniform has Z = a_0 everywhere, and this law not much less.
     z = problem.own_kernel.attention_multipliers(1, 0)[0]
-    from meanfield.papers.contraction import softmax_source, softmax_stretch
-
     expected = softmax_stretch(5.0) + softmax_source(5.0) / z
     assert 1.0 < study.certified_exponents[-1] / (0.2 * expected) < 1.6

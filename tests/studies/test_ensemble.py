@@ -16,11 +16,6 @@ def plan(tokens=(20, 60), runs=3):
     return ensemble_plan(PROBLEM, EnsembleOptions(tokens, runs), tolerance=1e-6)
 
 
-def assert_equal(first, second):
-    for name in ("times", "tokens", "onset_times", "counts", "mass", "centre", "predicted"):
-        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
-
-
 @pytest.mark.parametrize("order", [1, -1])
 def test_order_and_resuming_do_not_matter(order):
     """Earlier or last results would be lost or in another place."""
@@ -36,14 +31,13 @@ def test_order_and_resuming_do_not_matter(order):
     grown = larger.resumed(small.results(result))
     assert (grown.counts[1, :3] == result.counts[0]).all()
     missing = larger.missing(grown)
-    assert sorted((b.size, run) for b in missing for run in b.numbers) == [
-        *[(20, run) for run in range(5)],
-        (60, 3),
-        (60, 4),
-    ]
+    expected = [*[(20, run) for run in range(5)], (60, 3), (60, 4)]
+    assert sorted((b.size, run) for b in missing for run in b.numbers) == expected
     for block in missing[::order]:
         grown = larger.placed(grown, block, larger.run(block))
-    assert_equal(larger.results(grown), mf.ensemble(PROBLEM, tokens=(20, 60), runs=5))
+    results, expected = larger.results(grown), mf.ensemble(PROBLEM, tokens=(20, 60), runs=5)
+    for name, values in expected.stored_values().items():
+        np.testing.assert_array_equal(results.stored_values()[name], values)
 
 
 HEADS = mf.Attention([mf.Head(beta=4.0), mf.Head(value=0.5 * np.eye(2), beta=6.0)])
@@ -77,10 +71,9 @@ def test_an_interrupt_leaves_balanced_sizes():
     study = plan((20, 60), 640)
     blocks = study.missing(study.empty())
     assert [block.size for block in blocks[:2]] == [60, 20]
-    done = {
-        n: max(b.numbers.stop for b in blocks[: len(blocks) // 2] if b.size == n) for n in (20, 60)
-    }
-    assert abs(done[20] - done[60]) <= max(len(block.numbers) for block in blocks)
+    half = blocks[: len(blocks) // 2]
+    few, many = (max(b.numbers.stop for b in half if b.size == n) for n in (20, 60))
+    assert abs(few - many) <= max(len(block.numbers) for block in blocks)
     assert sum(map(study.work, blocks)) == 640 * (1020 + 1060)
 
 
@@ -130,14 +123,17 @@ def test_density_runs_of_rings_count_as_rings_do(d, beta, tokens, runs):
 def test_without_growth_there_is_no_onset(space):
     """Runs to an infinite time would never end."""
     repulsive = mf.Problem(space, mf.exponential(5.0), mf.Flow("none", strength=-1.0))
-    with pytest.raises(ValueError, match="nothing grows: uniform is stable, there is no onset"):
-        mf.ensemble(repulsive, tokens=20, runs=1)
+    text = "nothing grows: uniform is stable, there is no onset"
+    refused(text, mf.ensemble, repulsive, tokens=20, runs=1)
 
 
 def test_what_cannot_be_drawn_or_stepped_is_refused():
     """The error would come from a worker, after others were paid for; steps be unbounded."""
-    with pytest.raises(TypeError, match="'tokens' gives points, but tokens are drawn from a den"):
-        mf.ensemble(replace(PROBLEM, initial=mf.from_points(np.arange(3.0))), tokens=9, runs=1)
+    points, text = (
+        mf.from_points(np.arange(3.0)),
+        "'tokens' gives points, but tokens are drawn from",
+    )
+    refused(text, mf.ensemble, replace(PROBLEM, initial=points), tokens=9, runs=1, error=TypeError)
     refused("tolerance must lie between", mf.ensemble, PROBLEM, tokens=20, runs=1, tolerance=1.0)
 
 

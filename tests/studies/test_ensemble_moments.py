@@ -1,6 +1,7 @@
 """Fluctuations of N tokens against runs of them, whose control variates leave little to chance."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -39,12 +40,11 @@ def test_covariance_and_shift_of_tokens_are_those_of_theory():
 def test_energy_and_pairs_of_tokens_are_those_of_theory():
     """The energy; and the law of two tokens, which is not the square of the limit."""
     # N (rho_2 - f f)_{km} = C_km - (c_{k-m} - c_k conj c_m) + c_k conj eta_m + eta_k conj c_m,
-    # rho_2 being told by all pairs but those of a token with itself.
+    # where rho_2 has all pairs but those of a token with itself.
     tokens, degree = 500, SOFTMAX.kernel_degree
     moments = mf.ensemble_moments(SOFTMAX, tokens, times=[0.5], runs=100, degree=degree)
     theory = mf.fluctuations(SOFTMAX, until=0.5, save=2, degree=degree)
-    shift, variance = moments.of("energy")
-    energy = theory.of("energy")
+    (shift, variance), energy = moments.of("energy"), theory.of("energy")
     assert distance(shift, energy.shift[-1:]) < 4.0
     assert distance(variance, energy.variance[-1:]) < 4.0
     assert variance.error[0] < 0.05 * variance.value[0]
@@ -52,12 +52,11 @@ def test_energy_and_pairs_of_tokens_are_those_of_theory():
     def pairs(m):
         return float((tokens * m[2] * m[1].conj() - m[1]).real / (tokens - 1))
 
-    c, eta = theory.limit[-1], theory.shift[-1]
-    [beside], _ = moments.of(pairs)[0].value, None
+    c, eta, (result, _) = theory.limit[-1], theory.shift[-1], moments.of(pairs)
     off = tokens * (pairs(c) - (c[2] * c[1].conj()).real)
     expected = theory.covariance[-1, 2, 1] - (c[1] - c[2] * c[1].conj())
     expected += c[2] * eta[1].conj() + eta[2] * c[1].conj()
-    assert abs(beside + off - expected.real) < 4.0 * moments.of(pairs)[0].error[0]
+    assert abs(result.value[0] + off - expected.real) < 4.0 * result.error[0]
 
 
 @pytest.mark.slow
@@ -74,8 +73,8 @@ def test_noise_on_the_way_adds_to_the_covariance():
 
 
 @pytest.mark.slow
-def test_sphere():
-    """Where odd orders of degree 1 have no shift, and most others have one."""
+def test_moments_on_the_sphere_are_those_of_theory():
+    """Odd orders of degree 1 would have a shift, or others none."""
     law = mf.perturbed_uniform([[2, 1, 0.1], [1, 0, 0.1]])
     problem = mf.Problem(mf.Sphere(), mf.exponential(beta=0.3), mf.SA, law)
     moments = mf.ensemble_moments(problem, 500, times=[1.0], runs=60, degree=2)
@@ -90,13 +89,12 @@ def test_sphere():
 def test_results_do_not_depend_on_processes_and_steps_are_short(tokens):
     """To the bit; and errors of steps are far below what is measured."""
     # 100 tokens are moved together with those of other runs, 200 by themselves.
-    times = [0.5, 1.0]
-    moments = mf.ensemble_moments(SOFTMAX, tokens, times=times, runs=12)
+    measure = partial(mf.ensemble_moments, SOFTMAX, tokens, times=[0.5, 1.0], runs=12)
+    moments, fine = measure(), measure(tolerance=1e-10)
     with ThreadPoolExecutor(2) as executor:
-        again = mf.ensemble_moments(SOFTMAX, tokens, times=times, runs=12, executor=executor)
+        again = measure(executor=executor)
     np.testing.assert_array_equal(moments.samples, again.samples)
     np.testing.assert_array_equal(moments.predicted, again.predicted)
-    fine = mf.ensemble_moments(SOFTMAX, tokens, times=times, runs=12, tolerance=1e-10)
     assert np.abs(moments.samples - fine.samples).max() < 1e-5
     # Which fluctuation a run has is known from its start.
     apart, size = moments.samples - moments.predicted, moments.samples - moments.limit
@@ -104,7 +102,7 @@ def test_results_do_not_depend_on_processes_and_steps_are_short(tokens):
 
 
 def test_what_cannot_be_measured_is_refused():
-    """In one line each."""
+    """An error would come from a worker, or from NumPy."""
     refused("times must be positive", mf.ensemble_moments, SOFTMAX, 10, times=[0.0, 1.0], runs=2)
     moments = mf.ensemble_moments(SOFTMAX, 10, times=[0.1], runs=2, degree=1)
     refused("give degree = ", moments.of, "energy")

@@ -1,13 +1,20 @@
-"""Summaries of an ensemble: means, errors, distributions, and distances between them."""
-
-from __future__ import annotations
+"""Clusters of many runs as arrays; means, errors, distributions, distances between them."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from parameters import refused
 
-from meanfield.studies.ensemble_results import Ensemble, total_variation
+from meanfield.observables.clusters import Clusters
+from meanfield.studies.ensemble_results import (
+    Ensemble,
+    empty_table,
+    law_of,
+    put,
+    table_of,
+    total_variation,
+)
 
 
 def ensemble_of(counts):
@@ -19,6 +26,14 @@ def ensemble_of(counts):
     )
 
 
+def test_laws_are_those_of_samples():
+    """Variance 1/4 of {2, 3, 3, 3}, over 4; in any order; and nothing has no mean."""
+    assert law_of(np.array([2, 3, 3, 3])).standard_error == 0.25
+    counts = np.random.default_rng(0).integers(1, 9, 1000)
+    assert law_of(counts) == law_of(counts[::-1])
+    refused("no counts", law_of, np.zeros(0, dtype=np.int64))
+
+
 def test_mean_and_error_are_those_of_the_sample():
     """Error bars would be wrong."""
     counts = np.random.default_rng(0).integers(1, 9, (2, 30, 3))
@@ -28,18 +43,16 @@ def test_mean_and_error_are_those_of_the_sample():
     np.testing.assert_allclose(result.standard_error, expected, rtol=1e-13)
 
 
-def test_prediction_stands_beside_separated_groups_alone() -> None:
+def test_prediction_stands_beside_separated_groups_alone():
     """Seven clusters would be predicted beside a group that has not separated."""
     counts = np.array([[[1], [1], [3]], [[1], [3], [3]], [[1], [1], [1]]])
     result = replace(ensemble_of(counts), predicted=np.array([7.0, 7.0, 1.0]))
     np.testing.assert_array_equal(result.comparable, [np.nan, 7.0, 1.0])
-    report = str(result)
-    assert (
-        report.splitlines()[1].endswith(" -") and "standard error of the mean of 3 runs" in report
-    )
+    assert str(result).splitlines()[1].endswith(" -")
+    assert "standard error of the mean of 3 runs" in str(result)
 
 
-def test_missing_runs_do_not_count() -> None:
+def test_missing_runs_do_not_count():
     """An unfinished ensemble would be averaged with runs that are not there."""
     counts = np.array([[[3], [5], [-1]], [[-1], [-1], [-1]]])
     result = ensemble_of(counts)
@@ -84,3 +97,40 @@ def test_table_has_a_row_a_size_and_time():
     assert list(table) == ["tokens", "time", "mean_count", "standard_error"]
     row = table[(table["tokens"] == 200) & (table["time"] == 3.0)]
     assert row["mean_count"].tolist() == [result.mean_count[1, 2]]
+
+
+def clusters_of(*mass):
+    return Clusters(np.array(mass), np.tile([0.0, 0.0, 1.0], (len(mass), 1)))
+
+
+PART = table_of(
+    [[clusters_of(0.5, 0.4), clusters_of(1.0)], [clusters_of(), clusters_of(0.5, 0.3, 0.2)]], (3,)
+)
+
+
+def test_table_holds_clusters_and_nan():
+    """Masses would be missing, or rests of others would be taken for clusters."""
+    assert PART.counts.tolist() == [[2, 1], [0, 3]]
+    np.testing.assert_array_equal(PART.mass[0, 0], [0.5, 0.4, np.nan])
+    np.testing.assert_array_equal(np.isfinite(PART.centre).all(axis=-1), np.isfinite(PART.mass))
+
+
+def test_put_widens_without_loss():
+    """A run of many clusters would cut others off, or be cut off itself."""
+    narrow = table_of([[clusters_of(0.9), clusters_of(0.8)]], (3,))
+    table = put(empty_table((2, 4, 2), (3,)), (1, slice(0, 1)), narrow)
+    table = put(table, (1, slice(2, 4)), PART)
+    assert table.width == 3
+    np.testing.assert_array_equal(table.mass[1, 0, :, 0], [0.9, 0.8])
+    np.testing.assert_array_equal(table.mass[1, 2:4], PART.mass)
+    np.testing.assert_array_equal(table.centre[1, 2:4], PART.centre)
+    assert (table.counts[0] == -1).all()
+    assert table.counts[1].tolist() == [[1, 1], [-1, -1], [2, 1], [0, 3]]
+
+
+def test_put_leaves_nothing_of_what_was_there():
+    """Clusters of an earlier result would stay behind a new one's."""
+    table = put(empty_table((2, 2), (3,)), slice(0, 2), PART)
+    table = put(table, slice(1, 2), table_of([[clusters_of(1.0), clusters_of(1.0)]], (3,)))
+    np.testing.assert_array_equal(table.mass[1, 1], [1.0, np.nan, np.nan])
+    assert np.isnan(table.centre[1, 1, 1:]).all()

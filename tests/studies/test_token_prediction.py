@@ -1,5 +1,7 @@
 """Where given tokens will cluster: symmetric sets that are known exactly, and runs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from parameters import each, refused
@@ -7,7 +9,7 @@ from parameters import each, refused
 import meanfield as mf
 from meanfield.problem import Problem
 from meanfield.spaces.maxima import maxima
-from meanfield.studies.prediction import TokenPrediction, predict_clusters, predict_positions
+from meanfield.studies.prediction import predict_clusters, predict_positions
 
 RNG = np.random.default_rng(5)
 
@@ -29,13 +31,6 @@ def test_polygon_stays_where_it_is(k, beta):
     assert np.abs(gaps).max() < 1e-10
 
 
-def test_dominant_positions_of_the_dominant_polygon_are_its_corners():
-    """(2 pi j - arg c_k) / k would have the wrong sign or period."""
-    corners = -3.0 + 2 * np.pi * np.arange(4) / 4
-    prediction = predict_positions(circle(8.0), np.repeat(corners, 3))
-    assert prediction.dominant_positions == pytest.approx(corners, abs=1e-12)
-
-
 def test_dominant_positions_are_none_where_the_moment_vanishes():
     """The argument of rounding would look like a prediction."""
     triangle = 2 * np.pi * np.arange(3) / 3
@@ -43,7 +38,7 @@ def test_dominant_positions_are_none_where_the_moment_vanishes():
 
 
 def test_masses_are_the_shares_of_the_labels():
-    """Masses and labels would tell different stories."""
+    """Masses and labels would contradict each other."""
     prediction = predict_positions(circle(9.0), RNG.uniform(-9.0, 9.0, 500))
     shares = [np.mean(prediction.labels == i) for i in range(len(prediction.positions))]
     assert prediction.masses == pytest.approx(shares, abs=1e-15)
@@ -84,10 +79,8 @@ def test_clusters_of_a_run_form_near_the_positions(seed):
     problem = circle(9.0)
     points = np.random.default_rng(seed).uniform(0.0, 2 * np.pi, 1000)
     prediction = predict_positions(problem, points)
-    started = Problem(mf.Circle(), problem.kernel, problem.flow, mf.from_points(points))
-    run = mf.simulate(
-        started, until=2.0 * mf.onset_time(problem, 1000), save=2, representation="particles"
-    )
+    until, initial = 2.0 * mf.onset_time(problem, 1000), mf.from_points(points)
+    run = mf.simulate(replace(problem, initial=initial), until, save=2, representation="particles")
     centres, masses = (run.observables[f"clusters/{name}"][-1] for name in ("centre", "mass"))
     formed = np.isfinite(centres)
     assert formed.sum() == len(prediction.positions) == 4
@@ -119,25 +112,11 @@ def test_octahedron_stays_where_it_is():
     assert len(prediction.dominant_positions) == 0
 
 
-def test_sphere_tokens_are_predicted_with_the_counts():
-    """Vectors of any length are tokens: the law and the positions belong to the same set."""
-    prediction = predict_clusters(
-        Problem(mf.Sphere(), mf.exponential(5.0), normalization="none"),
-        3.0 * RNG.standard_normal((300, 3)),
-        samples=50,
-        corrected=False,
-    )
-    assert prediction.tokens == 300
-    assert isinstance(prediction.positions, TokenPrediction)
-    assert prediction.positions.masses.sum() == pytest.approx(1.0, abs=1e-14)
-    assert "300 tokens" in repr(prediction.positions)
-
-
 def test_tokens_without_a_potential_are_refused():
     """Rounding would be drawn as clusters: a regular 400-gon has no relevant moments."""
     even = 2 * np.pi * np.arange(400) / 400
-    with pytest.raises(ValueError, match="placed so evenly that their moments up to degree"):
-        predict_positions(circle(5.0), even)
+    text = "placed so evenly that their moments up to degree"
+    refused(text, predict_positions, circle(5.0), even)
 
 
 @pytest.mark.parametrize("points", [np.zeros((5, 3)), np.array([0.0, np.nan]), np.zeros(0)])

@@ -1,7 +1,5 @@
 """A Dask cluster as executor: the same results, whatever happens to its workers."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import pickle
@@ -11,6 +9,7 @@ import threading
 import time
 from concurrent.futures import Future
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,13 +22,7 @@ from meanfield.studies import study as study_module
 from meanfield.studies.convergence import convergence_study, density_reference
 from meanfield.studies.executors import dask_cluster as scheduler
 from meanfield.studies.executors import finished
-from meanfield.studies.executors.dask_cluster import (
-    call,
-    check_versions,
-    received,
-    scheduler_pool,
-    version,
-)
+from meanfield.studies.executors.dask_cluster import received, scheduler_pool, version
 
 LAW = mf.perturbed_uniform([[3, 0.0, 0.2]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA, LAW)
@@ -41,11 +34,15 @@ def study(executor=None, problem=PROBLEM):
     )
 
 
+def refused_at(address, message):
+    with pytest.raises(ValueError, match=message), scheduler_pool(address):
+        pass
+
+
 @pytest.mark.slow
 def test_study_survives_a_killed_worker(cluster, monkeypatch):
     """Systems of a lost worker would be missing, counted twice, or come out differently."""
-    records = []
-    lost = []
+    records, lost = [], []
 
     def killing(function, tasks, executor):
         for task, result in cluster.killing(4, lost)(function, tasks, executor):
@@ -61,22 +58,6 @@ def test_study_survives_a_killed_worker(cluster, monkeypatch):
     assert lost[0] > 0
     assert sorted(records) == sorted((n, r) for n in (50, 400, 2000) for r in range(8))
     np.testing.assert_array_equal(distances, expected)
-
-
-def test_result_counts_though_its_worker_is_lost_meanwhile():
-    """A result that has arrived would be taken for an error, as Dask's own executor does."""
-
-    class Client:
-        async def gather(self, future, asynchronous):
-            future.status = "lost"
-            return "result"
-
-    class There:
-        status = "finished"
-
-    here = Future()
-    asyncio.run(scheduler._deliver(Client(), There(), here))
-    assert here.result(0) == "result"
 
 
 @pytest.mark.slow
@@ -112,28 +93,22 @@ def test_what_tasks_share_is_sent_once(cluster):
 def test_worker_uses_one_thread():
     """Tasks of one machine would fight for its cores."""
     set_threads(2)
-    assert call(version(), threads, pickle.dumps(((), {}))) == 1
+    assert scheduler.call(version(), threads, pickle.dumps(((), {}))) == 1
 
 
 def test_other_versions_are_refused():
     """Results of two versions would be mixed, or the user read of a task graph."""
-    with pytest.raises(ValueError, match=r"tcp://b:1 has meanfield 0.0.1, expected 0.1.0 as here"):
-        check_versions({"tcp://a:1": "0.1.0", "tcp://b:1": "0.0.1"}, "0.1.0")
     refused(rf"came late has meanfield {version()}, expected 9.9", received, "9.9", b"")
     error = ModuleNotFoundError("No module named 'meanfield'")
-    with pytest.raises(ValueError, match=r"cannot load meanfield .* \(No module named 'meanfield'"):
-        check_versions({"tcp://a:1": error})
+    text = r"cannot load meanfield .* \(No module named 'meanfield'"
+    refused(text, scheduler.check_versions, {"tcp://a:1": version(), "tcp://b:1": error})
 
 
 @pytest.mark.slow
 def test_versions_of_the_workers_are_requested(cluster, monkeypatch):
     """A cluster of another version would be used."""
     monkeypatch.setattr("meanfield.version.__version__", "9.9")
-    with (
-        pytest.raises(ValueError, match=r"worker tcp://\S+ has meanfield \S+, expected 9.9"),
-        scheduler_pool(cluster.address),
-    ):
-        pass
+    refused_at(cluster.address, r"worker tcp://\S+ has meanfield \S+, expected 9.9")
 
 
 @pytest.mark.parametrize(
@@ -150,11 +125,7 @@ def test_address_without_scheduler_is_refused(address, reason, monkeypatch):
     """The command would hang, or show a traceback of Dask's."""
     pytest.importorskip("distributed")
     monkeypatch.setattr(scheduler, "_CONNECT_SECONDS", 0.3)
-    with (
-        pytest.raises(ValueError, match=f"no Dask scheduler at '{address}' .{reason}"),
-        scheduler_pool(address),
-    ):
-        pass
+    refused_at(address, f"no Dask scheduler at '{address}' .{reason}")
 
 
 @pytest.mark.parametrize("answer", [bytes(400), b"HTTP/1.0 200 OK\r\n\r\n Hello, hello!"])
@@ -170,29 +141,20 @@ def test_another_server_is_no_scheduler(answer):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=reply, daemon=True).start()
         address = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
-        with (
-            pytest.raises(ValueError, match=f"no Dask scheduler at '{address}' .\\w+"),
-            scheduler_pool(address),
-        ):
-            pass
+        refused_at(address, f"no Dask scheduler at '{address}' .\\w+")
 
 
 def test_missing_package_is_reported(monkeypatch):
     """The user would not know what to install."""
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with (
-        pytest.raises(ValueError, match="Dask is not installed: pip install distributed"),
-        scheduler_pool("tcp://127.0.0.1:1"),
-    ):
-        pass
+    refused_at("tcp://127.0.0.1:1", "Dask is not installed: pip install distributed")
 
 
 @pytest.mark.slow
 def test_cluster_without_workers_is_reported_and_waited_for(cluster, monkeypatch):
     """A study whose workers are all lost would hang without a word, or lose its tasks."""
     monkeypatch.setattr(scheduler, "_SECONDS_BETWEEN_LOOKS", 0.1)
-    notices = []
-    event = threading.Event()
+    notices, event = [], threading.Event()
 
     def notice(text):
         notices.append(text)
@@ -246,3 +208,35 @@ def test_end_cancels_what_waits_at_the_cluster(cluster):
         time.sleep(1.0)
         assert len(client.nthreads()) == 3
         assert not any(client.processing().values())
+
+
+def test_watcher_reports_each_change_once(monkeypatch):
+    """A user would wait for a cluster without workers, or read of it again at every look."""
+    monkeypatch.setattr(scheduler, "_SECONDS_BETWEEN_LOOKS", 0.0)
+    workers = iter([{"a": 1}, {}, {}, {"a": 1, "b": 1}, {"a": 1}])
+    notices = []
+    # The last look fails: the scheduler is gone.
+    client = SimpleNamespace(nthreads=lambda: next(workers))
+    scheduler._watch(client, notices.append, threading.Event())
+    assert ["no workers" in text for text in notices] == [True, False]
+    assert notices[1].endswith("again (2)")
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [(3.0, "3.0"), (ValueError("of the task"), "of the task"), (asyncio.CancelledError(), "gone")],
+)
+def test_result_reaches_the_future_that_stands_for_it(answer, left):
+    """Whoever waits for a task would wait for ever, or lose a result with its worker."""
+
+    async def gather(there, asynchronous):
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    here = Future()
+    asyncio.run(scheduler._deliver(SimpleNamespace(gather=gather), None, here))
+    if here.cancelled():
+        assert left == "gone"
+    else:
+        assert left in str(here.exception() or here.result())

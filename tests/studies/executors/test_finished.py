@@ -4,7 +4,8 @@ import itertools
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, nullcontext
+from functools import partial
 from multiprocessing import get_context
 
 import pytest
@@ -22,31 +23,27 @@ def square(number):
     return number**2
 
 
-@pytest.fixture(params=["here", "threads", "processes", "workers"])
-def executor(request):
-    if request.param == "here":
-        yield None
-    elif request.param == "threads":
-        with ThreadPoolExecutor(2) as threads:
-            yield threads
-    elif request.param == "workers":
-        with worker_pool(2) as workers:
-            yield workers
-    else:
-        with ProcessPoolExecutor(2, get_context("spawn")) as processes:
-            yield processes
-
-
 @pytest.mark.slow
-def test_every_task_is_done_once_or_reported(executor, monkeypatch):
+@pytest.mark.parametrize(
+    "pool",
+    [
+        nullcontext,
+        partial(ThreadPoolExecutor, 2),
+        partial(ProcessPoolExecutor, 2, get_context("spawn")),
+        partial(worker_pool, 2),
+    ],
+    ids=["here", "threads", "processes", "workers"],
+)
+def test_every_task_is_done_once_or_reported(pool, monkeypatch):
     """A task would be lost or done twice, a study that lacks nothing wait, a reason be lost."""
     monkeypatch.setattr(executing, "_AHEAD", 5)
     tasks = [*range(12), 3]
-    results = sorted(finished(square, tasks, executor))
-    assert results == sorted((task, task**2) for task in tasks)
-    assert list(finished(square, [], executor)) == []
-    with pytest.raises(SimulationError, match=r"too small \(stopped at t = 1.5, step 3\)"):
-        list(finished(square, [1, 13, 2], executor))
+    with pool() as executor:
+        results = sorted(finished(square, tasks, executor))
+        assert results == sorted((task, task**2) for task in tasks)
+        assert list(finished(square, [], executor)) == []
+        with pytest.raises(SimulationError, match=r"too small \(stopped at t = 1.5, step 3\)"):
+            list(finished(square, [1, 13, 2], executor))
 
 
 def test_tasks_begin_in_order():
@@ -86,12 +83,11 @@ def test_end_cancels_waiting_tasks(failing):
         if failing and number == 2:
             raise ArithmeticError("two")
 
-    with ThreadPoolExecutor(1) as executor:
+    with ThreadPoolExecutor(1) as executor, closing(finished(task, range(1000), executor)) as some:
         if failing:
-            refused("two", list, finished(task, range(1000), executor), error=ArithmeticError)
+            refused("two", list, some, error=ArithmeticError)
         else:
-            with closing(finished(task, range(1000), executor)) as some:
-                next(some)
+            next(some)
     assert len(start) < 1000
 
 
