@@ -29,17 +29,13 @@ def velocity(beta: float, normalized: bool, points: np.ndarray, masses: np.ndarr
     return force / weights.sum(axis=1) if normalized else force
 
 
-@pytest.mark.parametrize("beta", [0.2, 2.0, 50.0])
-def test_slopes_are_the_extremes_of_the_coupling(beta):
-    """The closed form against a grid, on both sides of beta = 1/3."""
+def test_slopes_are_the_extremes_of_the_coupling():
+    """The closed form against a grid, on both sides of beta = 1/3, and its limits."""
     angles = np.linspace(0.0, np.pi, 400_001)
-    fall, rise = slopes(beta)
-    assert abs(fall + slope(beta, angles).min()) < 1e-10 and rise == 1.0
-    assert slopes(-beta) == (rise, fall)
-
-
-def test_slopes_have_their_limits():
-    """At beta = 1 and infinity; nothing jumps at 1/3."""
+    for beta in (0.2, 2.0, 50.0):
+        fall, rise = slopes(beta)
+        assert abs(fall + slope(beta, angles).min()) < 1e-10 and rise == 1.0
+        assert slopes(-beta) == (rise, fall)
     assert abs(slopes(1.0)[0] - np.exp(-1.0)) < 1e-15
     assert abs(slopes(1e8)[0] - 2.0 * np.exp(-1.5)) < 1e-8
     assert abs(slopes(1 / 3 - 1e-9)[0] - slopes(1 / 3 + 1e-9)[0]) < 1e-8
@@ -114,6 +110,10 @@ def test_arcs_are_convex_below_their_angle():
     """There h' vanishes; n tokens make a chain shorter than pi from cos x / sin^2 x on."""
     for beta in (1e-3, 1.0, 400.0):
         assert abs(slope(beta, np.array(convex_angle(beta)))) < 1e-13
+    # An arc cosine near 1 would lose digits, and be pi / 2 where beta^2 overflows.
+    for beta in (1e6, 1e12, 1e160):
+        # tau^2 beta -> 1, the next term of order 1 / beta.
+        assert abs(convex_angle(beta) * np.sqrt(beta) - 1.0) < 1.0 / beta + 1e-15
     angles = np.linspace(0.0, np.pi, 10_001)
     for beta in (-4.0, 9.0):
         force = np.exp(beta * np.cos(angles) - abs(beta)) * np.sin(angles)
@@ -140,10 +140,3 @@ def test_energy_in_an_arc_is_near_its_largest():
     missing = -0.25 * np.expm1(beta * (np.cos(1e-3) - 1.0)) / beta
     squared = masses @ velocity(beta, False, points, masses, points) ** 2
     assert abs(missing * 2.0 * arc_rate(beta, 1e-3) / squared - 1.0) < 1e-4
-
-
-def test_convex_angle_of_sharp_kernels_keeps_its_digits():
-    """An arc cosine near 1 would lose them, and be pi / 2 where beta^2 overflows."""
-    for beta in (1e6, 1e12, 1e160):
-        # tau^2 beta -> 1, the next term of order 1 / beta.
-        assert abs(convex_angle(beta) * np.sqrt(beta) - 1.0) < 1.0 / beta + 1e-15

@@ -62,14 +62,12 @@ def test_order_is_what_locked_tokens_make():
     for law in (mf.Lorentzian(0.3), mf.Gaussian(0.4), mf.UniformSpread(1.2)):
         r = synchronised_order(law, 1.7)
         end = min(1.0, 1.2 / (1.7 * r)) if isinstance(law, mf.UniformSpread) else 1.0
-        total = quad(
-            lambda a, g=law, r=r: (
-                math.cos(a) ** 2 * g.density(np.array([1.7 * r * math.sin(a)]))[0]
-            ),
-            -math.asin(end),
-            math.asin(end),
-            epsabs=1e-13,
-        )[0]
+
+        def part(angle: float, law=law, r=r) -> float:
+            density = law.density(np.array([1.7 * r * math.sin(angle)]))[0]
+            return math.cos(angle) ** 2 * density
+
+        total = quad(part, -math.asin(end), math.asin(end), epsabs=1e-13)[0]
         assert 1.7 * total == pytest.approx(1.0, abs=1e-12)
     assert 1.0 / critical_coupling(mf.Gaussian(1.0)) == pytest.approx(0.6266570686578, abs=1e-13)
     # r = 1 - sigma^2 / 2 where nearly all lock, on both sides of the series.

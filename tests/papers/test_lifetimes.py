@@ -4,13 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from atoms import angles_after
 from parameters import refused
-from scipy.integrate import solve_ivp
 from scipy.special import exp1, expi
 from scipy.stats import kstest
 
 import meanfield as mf
-from meanfield.engines.pairs.circle import exponential_velocity_circle
 from meanfield.papers.lifetimes import (
     closest_pair_survival,
     log_pair_time,
@@ -25,14 +24,9 @@ def problem(beta: float, flow: mf.Flow = mf.USA) -> mf.Problem:
     return mf.Problem(mf.Circle(), mf.exponential(beta) if beta else mf.linear(), flow)
 
 
-def first_gap(angles: np.ndarray, time: float, beta: float, normalized: bool) -> float:
-    """Gap between the first two atoms, integrated by DOP853 in scaled time."""
-    weights = np.full(len(angles), 1 / len(angles))
-    run = solve_ivp(
-        lambda t, x: exponential_velocity_circle(x, weights, beta, normalized), (0.0, time), angles,
-        method="DOP853", rtol=1e-13, atol=1e-15,
-    )  # fmt: skip
-    return float(run.y[1, -1] - run.y[0, -1])
+def first_gap(angles: np.ndarray, time: float, beta: float, flow: mf.Flow) -> float:
+    first, second, *_ = angles_after(time, angles, None, beta, flow.normalized)
+    return float(second - first)
 
 
 @pytest.mark.parametrize(("beta", "flow", "constant", "printed"), [
@@ -52,9 +46,7 @@ def test_square_lives_as_long_as_printed_and_as_atoms(beta, flow, constant, prin
     x = 0.02
     corners = np.array([0.0, math.pi / 2 - x, math.pi, 1.5 * math.pi - x])
     # Near their meeting an error of time grows into one of the gap by speeds of at most 0.05.
-    assert first_gap(corners, lifetime.time(x), beta, flow.normalized) == pytest.approx(
-        MET, abs=1e-11
-    )
+    assert first_gap(corners, lifetime.time(x), beta, flow) == pytest.approx(MET, abs=1e-11)
 
 
 @pytest.mark.parametrize("flow", [mf.USA, mf.SA])
@@ -63,9 +55,7 @@ def test_hexagon_lives_as_long_as_atoms(flow):
     lifetime = polygon_lifetime(problem(9.0, flow), 6, gap=0.3)
     sixth, x = math.pi / 3, 0.05
     angles = np.arange(6) * sixth - x * (np.arange(6) % 2)
-    assert first_gap(angles, lifetime.time(x), 9.0, flow.normalized) == pytest.approx(
-        0.3, abs=1e-11
-    )
+    assert first_gap(angles, lifetime.time(x), 9.0, flow) == pytest.approx(0.3, abs=1e-11)
     rest = lifetime.rate * lifetime.time(1e-5) - math.log(1e5)
     assert rest == pytest.approx(lifetime.constant, abs=1e-8)
     pairing = mf.cluster_rates(problem(9.0, flow), mf.Measure(mf.Circle(), np.arange(6) * sixth))
@@ -146,17 +136,13 @@ def test_light_cluster_walks_the_share_of_atoms(beta):
     """An integration, and the two shares add up."""
     own, masses = problem(beta, mf.SA), (0.3, 0.7)
     time = mf.two_cluster_time(own, 1.2, 0.2, masses)
-    run = solve_ivp(
-        lambda t, x: exponential_velocity_circle(x, np.array(masses), beta, True), (0.0, time),
-        [0.0, 1.2], method="DOP853", rtol=1e-12, atol=1e-14,
-    )  # fmt: skip
+    first, second = angles_after(time, np.array([0.0, 1.2]), np.array(masses), beta, True)
     # The gap they have come to: times of 1e10 leave little of their last digits.
-    left = float(run.y[1, -1] - run.y[0, -1])
+    left = float(second - first)
     walked = meeting_share(own, 1.2, masses, left) * (1.2 - left)
-    assert run.y[0, -1] == pytest.approx(walked, abs=1e-10)
-    assert meeting_share(own, 1.2, masses[::-1]) == pytest.approx(
-        1 - meeting_share(own, 1.2, masses), abs=1e-13
-    )
+    assert first == pytest.approx(walked, abs=1e-10)
+    other = meeting_share(own, 1.2, masses[::-1])
+    assert other == pytest.approx(1 - meeting_share(own, 1.2, masses), abs=1e-13)
     assert meeting_share(problem(beta), 1.2, masses) == 0.7
 
 

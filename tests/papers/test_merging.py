@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import core
 import numpy as np
 import pytest
 from parameters import refused, together
@@ -36,21 +37,18 @@ def test_layers_are_those_published(normalization):
     """Unprojected Euler steps, one replica written down; the step of USA shrinks with beta."""
     n, d, beta, times = 6, 3, 3.0, [0.0, 0.05, 0.4, 3.0]
     step = 0.1 if normalization == "softmax" else 0.1 / (np.sqrt(3.0) * np.exp(2.5))
+    term = core.attention([(beta * np.eye(d), np.eye(d))], normalization)
     diagram = mf.merging_diagram(n, d, betas=[beta], times=times, runs=2, threshold=0.4,
                               normalization=normalization, motion="layers", seed=3)  # fmt: skip
     counts = []
     for replica in range(2):
-        x = rng_of(3, n, d, replica).standard_normal((n, d))
-        x /= np.linalg.norm(x, axis=1, keepdims=True)
-        layer = 0
+        x = core.unit(rng_of(3, n, d, replica).standard_normal((n, d)))
+        tokens, layer = core.Points(x, np.full(n, 1 / n)), 0
         for time in times:
             while (layer + 1) * step <= time * (1 + 1e-12):
-                weights = np.exp(beta * x @ x.T)
-                below = weights.sum(axis=1, keepdims=True) if normalization == "softmax" else n
-                x = x + step * (weights / below) @ x
-                x /= np.linalg.norm(x, axis=1, keepdims=True)
+                tokens = core.layer([term], "post", tokens, layer, step)
                 layer += 1
-            counts.append(np.sum(np.triu(x @ x.T > 0.4, 1)))
+            counts.append(np.sum(np.triu(tokens.y @ tokens.y.T > 0.4, 1)))
     np.testing.assert_array_equal(diagram.sums[0], np.reshape(counts, (2, 4)).sum(axis=0))
     assert len(set(counts)) > 2
 
@@ -58,9 +56,8 @@ def test_layers_are_those_published(normalization):
 @pytest.mark.slow
 def test_results_do_not_depend_on_who_computes_them(monkeypatch):
     """Threads, blocks and what was known before: whole numbers are the same."""
-    options = DiagramOptions(
-        8, 3, (1.0, 4.0), (2.0, 5.0), 20, heads=RandomHead("goe", "minus_score")
-    )
+    heads = RandomHead("goe", "minus_score")
+    options = DiagramOptions(8, 3, (1.0, 4.0), (2.0, 5.0), 20, heads=heads)
     at_once = MergingPlan(options).completed()
     monkeypatch.setattr(merging, "replicas_at_once", lambda n, d: 3)
     first = MergingPlan(replace(options, runs=7)).completed()
@@ -144,17 +141,12 @@ def test_layers_of_random_values_are_those_of_the_numbers_of_a_run():
     expected = []
     for number in range(2):
         rng = rng_of(4, 3, 2, number)
-        x = rng.standard_normal((3, 2))
-        x /= np.linalg.norm(x, axis=1)[:, None]
-        for _ in range(5):
-            moved = x
-            values = rng.standard_normal((2, 2, 2))
-            for size, beta, value in zip((0.5, 1.5), (1.5, 3.0), values, strict=True):
-                weights = np.exp(beta * x @ x.T)
-                mean = weights / weights.sum(axis=1)[:, None] @ x
-                moved = moved + np.sqrt(0.1 / 2) * size * mean @ value.T
-            x = moved / np.linalg.norm(moved, axis=1)[:, None]
-        expected.append([(x @ x.T)[np.triu_indices(3, 1)] > 0.5])
+        tokens = core.Points(core.unit(rng.standard_normal((3, 2))), np.full(3, 1 / 3))
+        for layer in range(5):
+            first, second = rng.standard_normal((2, 2, 2))
+            pairs = [(1.5 * np.eye(2), 0.5 * first), (3.0 * np.eye(2), 1.5 * second)]
+            tokens = core.layer([core.attention(pairs)], "post", tokens, layer, np.sqrt(0.1 / 2))
+        expected.append([(tokens.y @ tokens.y.T)[np.triu_indices(3, 1)] > 0.5])
     counts = merging.merged_pairs(options, 1.5, range(2))
     np.testing.assert_array_equal(counts[:, 0], np.sum(expected, axis=(1, 2)))
     assert options.facts()["matrices"].startswith("random values, scale 0.5: Head(beta=1.0)")

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import core
 import numpy as np
 import pytest
 from parameters import refused, together
@@ -23,6 +24,12 @@ SA = mf.Problem(mf.Sphere(8), mf.exponential(2.0), mf.SA)
 
 def laid(problem: mf.Problem, placement: Any, step: float = 0.0, **options: Any) -> mf.Problem:
     return replace(problem, layers=mf.Layers(step=step, placement=placement, **options))
+
+
+def attention(n: int, beta: float, flow: mf.Flow) -> core.Term:
+    """Field of the oracle for tokens in R^n."""
+    head = (beta * np.eye(n), flow.strength * np.eye(n))
+    return core.attention([head], flow.normalization, abs(beta))
 
 
 POST = [0.230696012555, 0.659873709506]
@@ -64,14 +71,12 @@ def test_flows_are_those_of_eight_tokens(placement, speed, cosines, radius):
 def test_flows_obey_their_equations(placement, beta, flow):
     """Speeds of vectors, from the cosine -0.1, for beta < 0 and without softmax."""
     n, a, rate = 8, -0.1, 0.5
-    problem = mf.Problem(mf.Sphere(9), mf.exponential(beta), flow)
+    problem, term = mf.Problem(mf.Sphere(9), mf.exponential(beta), flow), attention(n, beta, flow)
 
     def speed(t: float, y: FloatArray) -> list[float]:
         gamma, r = y
         tokens = np.linalg.cholesky((1 - gamma) * np.eye(n) + gamma)
-        weights = np.exp(beta * tokens @ tokens.T - abs(beta))
-        total = weights.sum(axis=1, keepdims=True) if flow.normalized else n
-        first, second = flow.strength * (weights / total @ tokens)[:2]
+        first, second = term(core.Points(tokens, np.full(n, 1 / n)), tokens[:2], None).u
         size, along = np.linalg.norm(first), first @ tokens[0]
         factor, outward = {
             "pre": (r, along), "peri": (r * size, along / size), "ngpt": (size / rate, 0.0),
@@ -115,32 +120,22 @@ def test_layers_have_their_printed_cosines(placement):
 @pytest.mark.parametrize("placement", ["post", "pre", "peri", "mix", "ngpt", "depth_scaled"])
 def test_layers_are_those_of_vectors(placement):
     """Ten layers of nine tokens in R^9 as they are written, with USA and beta < 0, too."""
-    for beta, normalized, start in ((3.0, True, 0.1), (-1.0, False, -0.12)):
-        flow = mf.Flow(normalized, 1.3)
+    for beta, flow, start in ((3.0, mf.Flow(True, 1.3), 0.1), (-1.0, mf.Flow(False, 1.3), -0.12)):
         problem = mf.Problem(mf.Sphere(9), mf.exponential(beta), flow)
-        x = 1.4 * np.linalg.cholesky((1 - start) * np.eye(9) + start)
         problem = laid(problem, placement, 0.4, count=10, radius=1.4, alpha=0.6, tau=0.8)
         cosines = equiangular_layers(problem, 9, start=start)
-        for layer in range(10):
-            theta = x / np.linalg.norm(x, axis=1, keepdims=True)
-            weights = np.exp(beta * theta @ theta.T - abs(beta))
-            total = weights.sum(axis=1, keepdims=True) if normalized else 9
-            out = 1.3 * weights / total @ theta
-            unit = out / np.linalg.norm(out, axis=1, keepdims=True)
-            post = theta + 0.4 * out
-            post *= 1.4 / np.linalg.norm(post, axis=1, keepdims=True)
-            x = {
-                "mix": post if layer < 2 else x + 0.4 * out,
-                "post": theta + 0.4 * out,
-                "pre": x + 0.4 * out,
-                "peri": x + 0.4 * unit,
-                "ngpt": theta + 0.4 * 0.6 * (unit - theta),
-                "depth_scaled": theta + 0.4 / math.sqrt(1 + 0.4 * layer) * out,
-            }[placement]
-        size = np.linalg.norm(x, axis=1)
-        assert cosines.cosine[-1] == pytest.approx(x[0] @ x[1] / size[0] / size[1], abs=2e-14)
+        x = 1.4 * np.linalg.cholesky((1 - start) * np.eye(9) + start)
+        tokens, step = core.Points(x, np.full(9, 1 / 9)), 0.24 if placement == "ngpt" else 0.4
+        for number in range(10):
+            scheme = ("post" if number < 2 else "pre") if placement == "mix" else placement
+            tokens = core.layer([attention(9, beta, flow)], scheme, tokens, number, step)
+            if scheme == "post":
+                tokens = tokens._replace(y=1.4 * tokens.y)
+        x, y = tokens.y[:2]
+        size = np.linalg.norm(x)
+        assert cosines.cosine[-1] == pytest.approx(x @ y / size / np.linalg.norm(y), abs=2e-14)
         if placement in ("pre", "peri", "mix"):
-            assert cosines.radius[-1] == pytest.approx(size[0], rel=2e-15)
+            assert cosines.radius[-1] == pytest.approx(size, rel=2e-15)
 
 
 @together("placement", ["post", "pre", "peri", "ngpt", "depth_scaled"])

@@ -86,9 +86,8 @@ def test_searches_that_end_nowhere_say_so(monkeypatch):
 
 def test_repulsive_tokens_come_to_rest_in_a_minimum():
     """A run from random tokens falls to the energy of the search, and stands still there."""
-    problem = mf.Problem(
-        SPHERE, mf.exponential(2.0), mf.Flow("none", strength=-1.0), mf.normal_tokens(6, seed=3)
-    )
+    flow, law = mf.Flow("none", strength=-1.0), mf.normal_tokens(6, seed=3)
+    problem = mf.Problem(SPHERE, mf.exponential(2.0), flow, law)
     run = mf.simulate(problem, until=500.0, save=20, representation="particles", tolerance=1e-8)
     energies = run.observables["energy"]
     optimum = mf.optimal_configuration(SPHERE, 6, 2.0, starts=2)

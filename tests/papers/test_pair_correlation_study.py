@@ -78,9 +78,8 @@ def test_few_tokens_feel_the_next_order():
     correlation = mf.pair_correlation(USA, 16, times=[0.0, *time], runs=4000, seed=1)
     growth = linear_growth(USA, time, 6)[0]
     # What the draws had too much at time 0 has grown, and its mean is known.
-    result = correlation.second_moments[1, :7] - growth * (
-        correlation.second_moments[0, :7] - 1 / 16
-    )
+    first, last = correlation.second_moments[:, :7]
+    result = last - growth * (first - 1 / 16)
     result[0] = 1.0
     following = third_cumulant_closure(USA, 16, time, 6)[0]
     psi = (result - 1 / 16) / (1 - 1 / 16)
@@ -122,11 +121,8 @@ def test_second_moments_are_means_over_pairs(manifold, mode):
     points = tokens_of(problem.manifold, density, 5 * length, rng_of(7, 5, 0))[:15]
     cosines = np.array([x @ x.T for x in problem.manifold.vectors(points).reshape(3, 5, -1)])
     others = np.arccos(np.clip(cosines[:, ~np.eye(5, dtype=bool)], -1.0, 1.0)).ravel()
-    unit, values = (
-        pair_basis(manifold.dimension, correlation.max_degree, angles)
-        for angles in (np.zeros(1), others)
-    )
-    direct = values.mean(axis=1) / unit[:, 0]
+    values = pair_basis(manifold.dimension, correlation.max_degree, np.append(0.0, others))
+    direct = values[:, 1:].mean(axis=1) / values[:, 0]
     np.testing.assert_allclose(correlation.correlations[0], direct, atol=1e-13)
 
 
@@ -141,9 +137,8 @@ def test_tokens_of_any_density_start_independent():
     psi, spread = correlation.psi(angles)
     series = expected @ pair_basis(1, correlation.max_degree, angles)
     assert np.all(np.abs(psi[0] - series) < 4.0 * spread[0])
-    energy = 1 / 20 + 19 / 20 * mf.observables.interaction_energy(
-        problem, initial_density(problem).moments(problem.kernel_degree)
-    )
+    moments = initial_density(problem).moments(problem.kernel_degree)
+    energy = 1 / 20 + 19 / 20 * mf.observables.interaction_energy(problem, moments)
     assert abs(correlation.energy[0] - energy) < 4.0 * correlation.energy_error[0]
 
 

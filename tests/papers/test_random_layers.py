@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from core import unit
 from parameters import each, refused, together
 from scipy.integrate import cumulative_simpson, dblquad, quad
 from scipy.special import beta as euler_beta
@@ -43,11 +44,6 @@ PRINTED = {
         0 0 0.0947635590 0.2180698842
         0 0 0.0153920080 0.1203600192""",
 }
-
-
-def unit(x: FloatArray) -> FloatArray:
-    """Vectors of length 1."""
-    return np.asarray(x / np.linalg.norm(x, axis=-1, keepdims=True))
 
 
 def means(x: FloatArray, beta: float, masses: FloatArray) -> FloatArray:

@@ -1,25 +1,36 @@
-"""Time of two clusters against exponential integrals, quadrature in more digits, and runs."""
+"""Time of two clusters, and the next merge of several, against integrals and atoms."""
 
 import math
+from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
+from atoms import angles_after
 from parameters import each, refused
 from scipy.integrate import solve_ivp
 
 import meanfield as mf
 from meanfield.engines.pairs.circle import exponential_velocity_circle
-from meanfield.papers.two_clusters import attraction, two_cluster_time
+from meanfield.engines.pairs.sphere import exponential_velocity_sphere
+from meanfield.papers.two_clusters import (
+    MergeEstimate,
+    attraction,
+    next_merge_estimate,
+    two_cluster_time,
+)
 
+CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
+# Two clusters at 0.8 radians, and three others.
+FIVE = [[1, 0, 0], [np.cos(0.8), np.sin(0.8), 0], [-1, 0.2, 0], [0, 0, 1], [0, -1, -1]]
 MET = math.acos(0.999)
 SPLITS = [(0.5, 0.5), (0.3, 0.7), (0.999, 0.001), (1e-9, 1 - 1e-9), (0.1, 0.2), (0.0, 1.0)]
 
 MORE = [pytest.param(beta, marks=pytest.mark.slow) for beta in (-5.0, 1.0, 25.0, 100.0)]
 
 
-def problem(beta: float, flow: mf.Flow = mf.USA) -> mf.Problem:
-    return mf.Problem(mf.Circle(), mf.exponential(beta) if beta else mf.linear(), flow)
+def problem(beta: float, flow: mf.Flow = mf.USA, space: Any = CIRCLE) -> mf.Problem:
+    return mf.Problem(space, mf.exponential(beta) if beta else mf.linear(), flow)
 
 
 def unnormalised(beta: float, angle: float, until: float) -> mpmath.mpf:
@@ -89,26 +100,18 @@ def test_sa_time_is_the_integral_of_its_definition(beta, masses):
 @each("masses", [(0.5, 0.5), (0.2, 0.8)], beta=[0.0, 1.0, 8.0, -2.0], flow=[mf.USA, mf.SA])
 def test_atoms_take_that_time(beta, flow, masses):
     """Integrating the velocity of particles for the time given ends at the angle given."""
-    angle, until, weights = 2.0, 0.3, np.array(masses)
-    time = two_cluster_time(problem(beta, flow), angle, until, masses)
-    run = solve_ivp(
-        lambda t, x: exponential_velocity_circle(x, weights, beta, flow.normalized), (0.0, time),
-        [0.0, angle], method="DOP853", rtol=1e-13, atol=1e-14,
-    )  # fmt: skip
-    assert run.y[1, -1] - run.y[0, -1] == pytest.approx(until, abs=1e-10)
+    angles, weights = np.array([0.0, 2.0]), np.array(masses)
+    time = two_cluster_time(problem(beta, flow), 2.0, 0.3, masses)
+    first, second = angles_after(time, angles, weights, beta, flow.normalized)
+    assert second - first == pytest.approx(0.3, abs=1e-10)
 
 
 def test_last_two_clusters_of_the_kinetic_figure_meet_when_theory_says():
     """Five tokens, beta = 4, SA: pairs by t = 30, then two clusters that meet at 328.364042."""
-    angles = [0.06219714, 0.21432297, 1.81912262, 2.91107101, -3.09524835]
-    run = solve_ivp(
-        lambda t, x: exponential_velocity_circle(x, None, 4.0, True), (0.0, 30.0), angles,
-        method="DOP853", rtol=1e-12, atol=1e-13,
-    )  # fmt: skip
-    ends = np.sort(run.y[:, -1] % (2 * np.pi))
+    angles = np.array([0.06219714, 0.21432297, 1.81912262, 2.91107101, -3.09524835])
+    ends = np.sort(angles_after(30.0, angles, None, 4.0, True) % (2 * np.pi))
     gap = ends[2:].mean() - ends[:2].mean()
-    assert np.ptp(ends[2:]) < 1e-9
-    assert np.ptp(ends[:2]) < 1e-9
+    assert np.ptp(ends[2:]) < 1e-9 and np.ptp(ends[:2]) < 1e-9
     rest = two_cluster_time(problem(4.0, mf.SA), gap, MET, (0.4, 0.6))
     assert 30.0 + rest == pytest.approx(328.364042, abs=5e-7)
 
@@ -124,12 +127,10 @@ def test_linear_kernel_takes_the_logarithm_of_tangents(flow):
 @each("beta", [-3.0, 1.0, 60.0], flow=[mf.USA, mf.SA])
 def test_a_kernel_from_a_function_takes_the_same_time(beta, flow):
     """Other kernels have no closed form, and the same formula."""
-    own = mf.Problem(mf.Sphere(), mf.zonal(lambda s: np.exp(beta * s - abs(beta))), flow)
+    own = mf.Problem(SPHERE, mf.zonal(lambda s: np.exp(beta * s - abs(beta))), flow)
     for masses in SPLITS:
-        time = two_cluster_time(own, 2.9, 0.01, masses)
-        assert time == pytest.approx(
-            two_cluster_time(problem(beta, flow), 2.9, 0.01, masses), rel=1e-12
-        )
+        expected = two_cluster_time(problem(beta, flow), 2.9, 0.01, masses)
+        assert two_cluster_time(own, 2.9, 0.01, masses) == pytest.approx(expected, rel=1e-12)
 
 
 def test_two_clusters_move_on_a_circle_in_every_dimension():
@@ -143,7 +144,7 @@ def test_two_clusters_move_on_a_circle_in_every_dimension():
 @pytest.mark.parametrize("angle", [0.9, 1.0, 1.1])
 def test_a_steep_kernel_from_a_function_gets_finer_panels(angle):
     """Beta = 600 falls by e^270 on two panels; its own rounding is 600 eps."""
-    steep = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(600 * (s - 1))), mf.USA)
+    steep = mf.Problem(CIRCLE, mf.zonal(lambda s: np.exp(600 * (s - 1))), mf.USA)
     time = two_cluster_time(steep, angle, 0.5)
     assert time == pytest.approx(two_cluster_time(problem(600.0), angle, 0.5), rel=1e-12)
 
@@ -163,9 +164,8 @@ def test_repulsion_takes_the_time_of_attraction_backwards():
     for normalized in (False, True):
         there = problem(4.0, mf.Flow(normalized, strength=-0.5))
         back = problem(4.0, mf.Flow(normalized))
-        assert two_cluster_time(there, 0.4, 2.0) == pytest.approx(
-            2.0 * two_cluster_time(back, 2.0, 0.4), rel=1e-14
-        )
+        expected = 2.0 * two_cluster_time(back, 2.0, 0.4)
+        assert two_cluster_time(there, 0.4, 2.0) == pytest.approx(expected, rel=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -194,12 +194,12 @@ def test_limits_take_for_ever_and_nothing_takes_no_time(flow):
 
 def test_a_zero_of_the_kernel_is_never_passed():
     """Attraction ends where attention does: at 1.266 for a(s) = s - 0.3."""
-    own = mf.Problem(mf.Circle(), mf.zonal(lambda s: s - 0.3), mf.USA)
+    own = mf.Problem(CIRCLE, mf.zonal(lambda s: s - 0.3), mf.USA)
     assert attraction(own, 1.0) > 0 > attraction(own, 2.0)
     assert 0 < two_cluster_time(own, 1.2, 0.1) < math.inf
     assert 0 < two_cluster_time(own, 1.4, 2.5) < math.inf
     # Attraction at both ends and repulsion between them.
-    between = mf.Problem(mf.Circle(), mf.zonal(lambda s: (s - 0.3) * (s - 0.6)), mf.USA)
+    between = mf.Problem(CIRCLE, mf.zonal(lambda s: (s - 0.3) * (s - 0.6)), mf.USA)
     assert two_cluster_time(between, 1.5, 0.1) == math.inf
 
 
@@ -216,5 +216,168 @@ def test_what_has_no_time_is_refused():
     refused("sum up to 1", time, of, 2.0, 1.0, (0.9, 0.9))
     refused("not negative", time, of, 2.0, 1.0, (-0.1, 0.9))
     # A double zero on the way, which no panels resolve.
-    square = mf.Problem(mf.Circle(), mf.zonal(lambda s: s**2), mf.USA)
+    square = mf.Problem(CIRCLE, mf.zonal(lambda s: s**2), mf.USA)
     refused("too rough, or vanishes between the two angles", time, square, 2.0, 0.1)
+
+
+def first_meeting(measure: mf.Measure, beta: float, normalized: bool, until: float) -> float:
+    """Time at which the first gap of atoms falls to 0.25 / sqrt(beta), by an implicit method."""
+    shape, (i, j) = measure.points.shape, np.triu_indices(len(measure.points), 1)
+    sphere = len(shape) == 2
+    velocity = exponential_velocity_sphere if sphere else exponential_velocity_circle
+
+    def points(state: np.ndarray) -> np.ndarray:
+        x = state.reshape(shape)
+        return x / np.linalg.norm(x, axis=1)[:, None] if sphere else x
+
+    def rhs(time: float, state: np.ndarray) -> np.ndarray:
+        return velocity(points(state), measure.weights, beta, normalized).ravel()
+
+    def meeting(time: float, state: np.ndarray) -> float:
+        x = points(state)
+        return float(measure.manifold.distance(x[i], x[j]).min() - 0.25 / np.sqrt(beta))
+
+    meeting.terminal = True
+    run = solve_ivp(
+        rhs, (0.0, until), measure.points.ravel(), method="Radau", rtol=1e-7, atol=1e-10,
+        events=meeting,
+    )  # fmt: skip
+    return float(run.t_events[0][0])
+
+
+@pytest.mark.parametrize(
+    ("points", "weights", "closest", "flow"),
+    [
+        ([0.0, 0.9, 2.4, 4.2], [0.25, 0.25, 0.25, 0.25], {0, 1}, mf.USA),
+        ([5.9, 4.3, 0.4, 2.5], [0.1, 0.4, 0.2, 0.3], {0, 2}, mf.SA),
+        ([0.1, 1.5, 3.4, 4.0, 5.2], [0.3, 0.1, 0.05, 0.25, 0.3], {2, 3}, mf.SA),
+        (FIVE, [0.2, 0.3, 0.1, 0.2, 0.2], {0, 1}, mf.USA),
+        (FIVE, [0.2, 0.3, 0.1, 0.2, 0.2], {0, 1}, mf.SA),
+    ],
+)
+def test_estimate_is_what_separated_atoms_do(points, weights, closest, flow):
+    """Where one gap is clearly the smallest the other clusters hardly matter."""
+    space = SPHERE if np.ndim(points) == 2 else CIRCLE
+    measure = mf.Measure(space, points, weights)
+    estimate = next_merge_estimate(problem(25.0, flow, space), measure)
+    exact = first_meeting(measure, 25.0, flow.normalized, 2.0 * estimate.time)
+    # Others, e^{-25 (cos 0.6 - cos 1.2)} or 1e-5, act a little; Radau has 1e-7.
+    assert estimate.time == pytest.approx(exact, rel=1e-7)
+    assert set(estimate.pair) == closest
+    assert estimate.runner_up_time > 10 * estimate.time
+
+
+@each(
+    "beta, points, alone",
+    [
+        (9.0, [0.0, 0.9, 2.1, 4.0], 1.7e-2),
+        (9.0, [[1, 0, 0], [0.7, 0.7, 0], [-1, 0.2, 0], [0, 0, 1], [0, -1, -1]], 2e-4),
+        (25.0, [0.0, 0.9, 2.1, 4.0], 3.3e-4),
+    ],
+    flow=[mf.USA, mf.SA, mf.USA],
+)
+def test_other_clusters_act_to_second_order(beta, points, alone, flow):
+    """A pair alone is off by a share delta, its motion among the others by delta^2."""
+    space = SPHERE if np.ndim(points[0]) else CIRCLE
+    measure, own = mf.Measure(space, points), problem(beta, flow, space)
+    estimate = next_merge_estimate(own, measure)
+    exact = first_meeting(measure, beta, flow.normalized, 2.0 * estimate.time)
+    angle = float(space.distance(measure.points[0], measure.points[1]))
+    mass = 1 / len(points)
+    pair = two_cluster_time(own, angle, 0.25 / np.sqrt(beta), (mass, mass))
+    delta = abs(pair / exact - 1)
+    assert delta == pytest.approx(alone, rel=0.7)
+    assert estimate.time == pytest.approx(exact, rel=2 * delta**2 + 1e-7)
+
+
+def test_pairs_that_others_part_do_not_meet():
+    """Pairs would meet in a square that pairs up, or in an exact one."""
+    own, corners = problem(5.0), np.pi / 2 * np.arange(4)
+    estimate = next_merge_estimate(own, mf.Measure(CIRCLE, corners - 0.02 * (np.arange(4) % 2)))
+    assert {estimate.pair, estimate.runner_up} == {(0, 1), (2, 3)}
+    # Alone they take half of the time.
+    exact = mf.polygon_lifetime(own, 4).time(0.02)
+    assert estimate.time == pytest.approx(exact, rel=0.1)
+    assert two_cluster_time(own, np.pi / 2 - 0.02, 0.25 / 5**0.5, (0.25, 0.25)) < 0.7 * exact
+    balance = next_merge_estimate(own, mf.Measure(CIRCLE, corners))
+    alone = two_cluster_time(own, np.pi / 2, 0.25 / 5**0.5, (0.25, 0.25))
+    assert balance.time == pytest.approx(alone, rel=1e-12)
+
+
+def test_mass_decides_between_equal_gaps():
+    """Under USA a pair of twice the mass meets in half the time."""
+    measure = mf.Measure(CIRCLE, [0.0, 1.0, 3.0, 4.0], [0.1, 0.2, 0.3, 0.4])
+    estimate = next_merge_estimate(problem(40.0), measure)
+    assert (estimate.pair, estimate.runner_up) == ((2, 3), (0, 1))
+    # Exactly so alone.
+    assert estimate.runner_up_time / estimate.time == pytest.approx(0.7 / 0.3, rel=1e-8)
+
+
+def test_time_of_two_is_that_of_the_pair_alone():
+    """And the gap may be chosen."""
+    measure = mf.Measure(CIRCLE, [6.0, 0.5], [0.4, 0.6])
+    for flow in (mf.USA, mf.SA):
+        own = problem(9.0, flow)
+        angle = float(CIRCLE.distance(0.5, 6.0))
+        for gap, until in ((None, 0.25 / 3), (0.01, 0.01)):
+            estimate = next_merge_estimate(own, measure, gap)
+            assert estimate.pair == (0, 1)
+            assert estimate.time == two_cluster_time(own, angle, until, (0.4, 0.6))
+
+
+def test_only_neighbours_meet_on_the_circle():
+    """A pair across a cluster between them meets that one first, however light it is."""
+    measure = mf.Measure(CIRCLE, [0.0, 0.5, 0.95], [0.495, 0.01, 0.495])
+    estimate = next_merge_estimate(problem(0.5), measure, 0.05)
+    across, between = (
+        two_cluster_time(problem(0.5), gap, 0.05, masses)
+        for gap, masses in ((0.95, (0.495, 0.495)), (0.45, (0.01, 0.495)))
+    )
+    assert across < between
+    assert (estimate.pair, estimate.runner_up) == ((1, 2), (0, 1))
+
+
+@pytest.mark.parametrize("turn", [0.0, 3.0, -40.0])
+def test_where_angles_are_counted_from_does_not_matter(turn):
+    """Neighbours across the angle 0 are neighbours."""
+    measure = mf.Measure(CIRCLE, np.array([6.1, 0.2, 2.0, 4.0]) + turn)
+    estimate = next_merge_estimate(problem(25.0), measure)
+    assert estimate.pair == (0, 1)
+
+
+def test_clusters_that_have_met_take_no_time():
+    """Nearer than the gap, or in one place even if written a turn apart."""
+    for points in ([0.0, 0.01, 2.0], [1.0, 1.0 + 2 * np.pi, 3.0]):
+        estimate = next_merge_estimate(problem(25.0), mf.Measure(CIRCLE, points))
+        assert (estimate.pair, estimate.time) == ((0, 1), 0.0)
+
+
+def test_nothing_meets_where_all_repel_or_time_has_no_number():
+    """Pairs that go apart, beyond 1e308, and without mass do not meet."""
+    pair = mf.Measure(CIRCLE, [0.0, 1.0])
+    massless = mf.Measure(CIRCLE, [0.0, 1.0, 3.0], [0.0, 0.0, 1.0])
+    repelled = next_merge_estimate(problem(3.0, mf.Flow("none", strength=-1.0)), pair)
+    assert repelled == MergeEstimate(None, np.inf, None, np.inf)
+    assert next_merge_estimate(problem(1e4), pair).pair is None
+    assert next_merge_estimate(problem(3.0), massless).pair == (1, 2)
+
+
+def test_repr_of_fewer_pairs():
+    """One pair has no runner-up, and none may meet; the doctest shows two."""
+    pair = next_merge_estimate(problem(25.0), mf.Measure(CIRCLE, [0.0, 1.0]))
+    assert repr(pair).startswith("MergeEstimate(clusters (0, 1) at about ")
+    assert " or " not in repr(pair)
+    none = MergeEstimate(None, np.inf, None, np.inf)
+    assert repr(none) == "MergeEstimate(no pair meets before 1e308)"
+
+
+def test_what_cannot_merge_is_refused():
+    """One cluster, no gap, another manifold, a density."""
+    on_circle, pair = problem(1.0), mf.Measure(CIRCLE, [0.0, 1.0])
+    one, density = mf.Measure(CIRCLE, [0.0]), mf.Density(CIRCLE, [1.0])
+    refused("at least two clusters, got 1", next_merge_estimate, on_circle, one)
+    refused("gap must lie between 0 and pi, got 0", next_merge_estimate, on_circle, pair, 0.0)
+    message = "clusters live on the circle, the problem on the sphere"
+    refused(message, next_merge_estimate, problem(1.0, space=SPHERE), pair)
+    message = "measure must be weighted points, .*, got Density"
+    refused(message, next_merge_estimate, on_circle, density, error=TypeError)

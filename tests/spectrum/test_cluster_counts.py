@@ -33,9 +33,8 @@ def circle(beta: float, flow: mf.Flow = mf.USA) -> mf.Problem:
 )
 def test_mean_is_that_of_the_table(manifold, means):
     """N = 1,000, three decimals; another growth rate or weight would move them."""
-    result = [
-        mf.mean_clusters(mf.Problem(manifold, mf.exponential(b), mf.USA), 1000) for b in means
-    ]
+    problems = [mf.Problem(manifold, mf.exponential(beta), mf.USA) for beta in means]
+    result = [mf.mean_clusters(problem, 1000) for problem in problems]
     assert result == pytest.approx(list(means.values()), abs=6e-4)
 
 
@@ -46,23 +45,18 @@ def test_mean_by_extended_precision():
         rates = [k**2 * mpmath.besseli(k, beta) / beta for k in range(41)]
         time = mpmath.log(n) / (2 * max(rates))
         w = [mpmath.besseli(k, beta) ** 2 * mpmath.exp(2 * r * time) for k, r in enumerate(rates)]
-        exact = mpmath.sqrt(
-            sum(k**4 * w[k] for k in range(1, 41)) / sum(k**2 * w[k] for k in range(1, 41))
-        )
+        fourth, second = (sum(k**p * w[k] for k in range(1, 41)) for p in (4, 2))
+        exact = mpmath.sqrt(fourth / second)
         # Degrees cut at 1e-12 of the curvature move the mean by half of that at most.
         assert mf.mean_clusters(circle(beta), n) == pytest.approx(float(exact), rel=2e-12)
 
 
-def test_pure_degree_on_the_sphere(verified):
-    """Kac-Rice of random spherical harmonics, six decimals."""
+def test_pure_degrees_have_their_maxima(verified):
+    """Kac-Rice of random spherical harmonics, six decimals; a cosine of degree k has k."""
+    assert mean_maxima(1, np.array([5.0, 0.0, 0.0, 0.0, 2.0])) == pytest.approx(4.0, rel=1e-15)
     means = [mean_maxima(2, 7.0 * (np.arange(l + 1) == l)) for l in PURE_DEGREES]
     what = "Kac-Rice mean number of maxima of random harmonics, sphere, as printed"
     verified("exact solutions", what, np.subtract(means, list(PURE_DEGREES.values())), 6e-7)
-
-
-def test_pure_degree_on_the_circle():
-    """A cosine of degree k has k maxima."""
-    assert mean_maxima(1, np.array([5.0, 0.0, 0.0, 0.0, 2.0])) == pytest.approx(4.0, rel=1e-15)
 
 
 def test_sphere_formula_by_integration():
@@ -70,16 +64,12 @@ def test_sphere_formula_by_integration():
     # Var s = 2 C'' + C', |R|^2 exponential of mean 2 C'', gradient of variance C' a component;
     # the area of the sphere is 4 pi.
     first, second = 3.0, 5.5
-    scale = math.sqrt(2 * second + first)
-
-    def inner(u: float) -> float:
-        # E (s^2 - |R|^2)_+ over |R|^2 for one s.
-        square = (u * scale) ** 2
-        return square - 2 * second * (1 - math.exp(-square / (2 * second)))
-
     u = np.linspace(0.0, 12.0, 200_001)
     weights = np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
-    expected = np.trapezoid(np.array([inner(x) for x in u]) * weights, u)
+    # E (s^2 - |R|^2)_+ over |R|^2 for one s.
+    square = u**2 * (2 * second + first)
+    inner = square - 2 * second * (1 - np.exp(-square / (2 * second)))
+    expected = np.trapezoid(inner * weights, u)
     density = expected / (2 * math.pi * first)
     # Two degrees with these derivatives: v_2, v_3 from C' and C''.
     matrix = np.array([[5 * 6 / 2, 7 * 12 / 2], [5 * 24 / 8, 7 * 120 / 8]])
@@ -97,13 +87,10 @@ def test_wells_before_any_motion(beta, wells):
 def test_wells_at_large_beta():
     """sqrt(3 beta / 2) wells on the circle and beta / sqrt(3) on the sphere, to first order."""
     beta = 4000.0
-    on_sphere = mf.Problem(mf.Sphere(), mf.exponential(beta), mf.USA)
-    assert mf.mean_clusters(circle(beta), 10, time=0.0) == pytest.approx(
-        math.sqrt(1.5 * beta), rel=2 / beta
-    )
-    assert mf.mean_clusters(on_sphere, 10, time=0.0) == pytest.approx(
-        beta / math.sqrt(3.0), rel=4 / beta
-    )
+    sphere = mf.Problem(mf.Sphere(), mf.exponential(beta), mf.USA)
+    result = [mf.mean_clusters(problem, 10, time=0.0) for problem in (circle(beta), sphere)]
+    assert result[0] == pytest.approx(math.sqrt(1.5 * beta), rel=2 / beta)
+    assert result[1] == pytest.approx(beta / math.sqrt(3.0), rel=4 / beta)
 
 
 def test_softmax_changes_nothing_at_the_onset():

@@ -1,13 +1,14 @@
 """Rates of any clusters against complex steps, closed forms, more digits and runs."""
 
+from typing import Any
+
 import mpmath
 import numpy as np
 import pytest
+from atoms import angles_after
 from parameters import each, refused, together
-from scipy.integrate import solve_ivp
 
 import meanfield as mf
-from meanfield.engines.pairs.circle import exponential_velocity_circle
 from meanfield.spectrum.cluster_rates import ClusterRates, cluster_rates
 from meanfield.spectrum.stability import growth_rates
 
@@ -26,6 +27,11 @@ CLUSTERS = {
 def problem(manifold: str, beta: float, flow: mf.Flow) -> mf.Problem:
     kernel = mf.exponential(beta) if beta else mf.linear()
     return mf.Problem(CLUSTERS[manifold].manifold, kernel, flow)
+
+
+def rates_of(points: Any, weights: Any, beta: float, flow: mf.Flow = mf.USA) -> ClusterRates:
+    """Rates of clusters on the circle."""
+    return cluster_rates(problem("circle", beta, flow), mf.Measure(CIRCLE, points, weights))
 
 
 def vectors(measure: mf.Measure) -> np.ndarray:
@@ -59,6 +65,12 @@ def jacobian(measure: mf.Measure, beta: float, flow: mf.Flow) -> np.ndarray:
     return np.array(columns).T
 
 
+def assert_same_rates(rates: np.ndarray, expected: np.ndarray, error: float) -> None:
+    """In any order."""
+    result, expected = np.sort_complex(rates), np.sort_complex(expected)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=error)
+
+
 @pytest.mark.parametrize("manifold", CLUSTERS)
 @each("beta", [-3.0, 0.0, 2.0, 8.0], flow=FLOWS)
 def test_escape_rates_are_eigenvalues_of_the_jacobian(manifold, beta, flow):
@@ -66,11 +78,8 @@ def test_escape_rates_are_eigenvalues_of_the_jacobian(manifold, beta, flow):
     measure = CLUSTERS[manifold]
     escape = cluster_rates(problem(manifold, beta, flow), measure).escape
     expected = np.linalg.eigvals(jacobian(measure, beta, flow))
-    scale = np.abs(expected).max()
     assert np.all(np.diff(escape.real) <= 0)
-    np.testing.assert_allclose(
-        np.sort_complex(escape), np.sort_complex(expected), rtol=0, atol=2e-14 * scale
-    )
+    assert_same_rates(escape, expected, 2e-14 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("flow", FLOWS[:2])
@@ -140,14 +149,9 @@ def test_a_point_without_mass_escapes_as_it_contracts():
     """A test particle on top of cluster 0 feels the cluster, and no cluster feels it."""
     points, weights = [0.3, 1.7, 4.0, 0.3], [0.2, 0.3, 0.5, 0.0]
     for flow in (mf.USA, mf.SA):
-        alone = cluster_rates(
-            problem("circle", 3.0, flow), mf.Measure(CIRCLE, points[:3], weights[:3])
-        )
-        rates = cluster_rates(problem("circle", 3.0, flow), mf.Measure(CIRCLE, points, weights))
-        expected = np.append(alone.escape, -alone.contraction[0])
-        np.testing.assert_allclose(
-            np.sort_complex(rates.escape), np.sort_complex(expected), rtol=0, atol=1e-14
-        )
+        alone = rates_of(points[:3], weights[:3], 3.0, flow)
+        escape = rates_of(points, weights, 3.0, flow).escape
+        assert_same_rates(escape, np.append(alone.escape, -alone.contraction[0]), 1e-14)
 
 
 def test_moving_clusters_may_have_complex_rates_under_sa_only():
@@ -156,12 +160,7 @@ def test_moving_clusters_may_have_complex_rates_under_sa_only():
     usa, sa = (cluster_rates(problem("circle", 4.3, flow), measure) for flow in FLOWS[:2])
     assert np.isrealobj(usa.escape)
     assert np.abs(sa.escape.imag).max() > 1e-3
-    np.testing.assert_allclose(
-        np.sort_complex(sa.escape),
-        np.sort_complex(np.linalg.eigvals(jacobian(measure, 4.3, mf.SA))),
-        rtol=0,
-        atol=1e-13,
-    )
+    assert_same_rates(sa.escape, np.linalg.eigvals(jacobian(measure, 4.3, mf.SA)), 1e-13)
 
 
 @each(
@@ -177,17 +176,11 @@ def test_atoms_leave_along_the_leading_mode_at_its_rate(points, weights, flow):
     """Two e-folds of a displacement of 1e-8, by an independent integrator."""
     beta, start = 5.0, mf.Measure(CIRCLE, points, weights)
     rates = cluster_rates(problem("circle", beta, flow), start)
-
-    def rhs(time: float, angles: np.ndarray) -> np.ndarray:
-        return exponential_velocity_circle(angles, start.weights, beta, flow.normalized)
-
+    time, step, options = 2.0 * rates.lifetime, 1e-8 * rates.modes[0], (beta, flow.normalized)
     ends = [
-        solve_ivp(
-            rhs, (0.0, 2.0 * rates.lifetime), start.points + sign * 1e-8 * rates.modes[0],
-            method="DOP853", rtol=1e-13, atol=1e-16,
-        ).y[:, -1]
-        for sign in (1.0, -1.0)
-    ]  # fmt: skip
+        angles_after(time, start.points + way * step, start.weights, *options, atol=1e-16)
+        for way in (1.0, -1.0)
+    ]
     # Odd in the displacement: rounding of the start cancels, eps / 1e-8 of each angle is left.
     growth = np.linalg.norm(ends[0] - ends[1]) / 2e-8
     assert np.log(growth) == pytest.approx(2.0, rel=5e-7)
@@ -199,14 +192,12 @@ def test_atoms_leave_along_the_leading_mode_at_its_rate(points, weights, flow):
 def test_what_does_not_escape_lives_for_ever(beta, points):
     """The rounding of a rotation's rate must not pass for an escape."""
     for flow in (mf.USA, mf.SA):
-        rates = cluster_rates(problem("circle", beta, flow), mf.Measure(CIRCLE, points))
-        assert rates.lifetime == np.inf
+        assert rates_of(points, None, beta, flow).lifetime == np.inf
 
 
 def test_a_light_cluster_may_be_torn_apart():
     """Midway between heavy neighbours a cluster of little mass does not hold together."""
-    measure = mf.Measure(CIRCLE, [-1.0, 0.0, 1.0], [0.495, 0.01, 0.495])
-    rates = cluster_rates(problem("circle", 4.0, mf.USA), measure)
+    rates = rates_of([-1.0, 0.0, 1.0], [0.495, 0.01, 0.495], 4.0)
     a, s = np.exp(4 * (np.cos(1.0) - 1)), np.cos(1.0)
     assert rates.contraction[1] == pytest.approx(0.01 - 0.99 * a * (4 * (1 - s**2) - s), rel=1e-13)
     assert rates.contraction[1] < 0 < rates.contraction[0]
@@ -228,9 +219,7 @@ def test_what_is_no_configuration_is_refused():
 def test_tiny_rates_keep_their_digits(gap, flow):
     """Beta = 81: rates of 1e-21 and 1e-48, which moments could not even see."""
     first, second, beta = 0.3, 0.7, 81.0
-    rates = cluster_rates(
-        problem("circle", beta, flow), mf.Measure(CIRCLE, [0.5, 0.5 + gap], [first, second])
-    )
+    rates = rates_of([0.5, 0.5 + gap], [first, second], beta, flow)
     with mpmath.workdps(50):
         phi = mpmath.mpf(0.5 + gap) - mpmath.mpf(0.5)
 
@@ -260,8 +249,7 @@ def test_several_tiny_rates_equal_those_with_more_digits():
                     matrix[i, j] = -mpmath.sqrt(mpmath.mpf(masses[i]) * masses[j]) * f
                     matrix[i, i] += masses[j] * f
         exact = sorted((float(rate) for rate in mpmath.eigsy(matrix)[0]), reverse=True)
-    measure = mf.Measure(CIRCLE, angles, masses)
-    escape = cluster_rates(problem("circle", beta, mf.USA), measure).escape
+    escape = rates_of(angles, masses, beta).escape
     np.testing.assert_allclose(escape, exact, rtol=0, atol=1e-13 * exact[0])
 
 
@@ -281,9 +269,7 @@ def test_opposite_clusters_of_any_masses_have_the_closed_form(beta, first):
 
 
 def polygon_rates(beta: float, k: int, flow: mf.Flow = mf.USA) -> ClusterRates:
-    return cluster_rates(
-        problem("circle", beta, flow), mf.Measure(mf.Circle(), 2 * np.pi * np.arange(k) / k)
-    )
+    return rates_of(2 * np.pi * np.arange(k) / k, None, beta, flow)
 
 
 def folded(values: np.ndarray, k: int) -> np.ndarray:
@@ -299,9 +285,8 @@ def test_rates_are_folded_growth_rates(k, beta, flow):
     """Equations (13) and (14), by Poisson summation: sums over clusters are sums over degrees."""
     kernel = problem("circle", beta, mf.USA).kernel
     degree = kernel.degree(1) + k
-    growth = folded(
-        growth_rates(problem("circle", beta, mf.Flow("none", strength=flow.strength)), degree), k
-    )
+    unnormalised = problem("circle", beta, mf.Flow("none", strength=flow.strength))
+    growth = folded(growth_rates(unnormalised, degree), k)
     if flow.normalized:
         growth = growth / folded(kernel.attention_multipliers(1, degree), k)[0]
     rates = polygon_rates(beta, k, flow)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import core
 import numpy as np
 import pytest
 from head_oracle import B1, B2, B3, V1, V2, V3, turn
@@ -36,33 +37,18 @@ def nonlinear(problem: mf.Problem, degree: int) -> Callable[[FloatArray], FloatA
     space, of = problem.manifold, problem.attention
     assert of is not None
     grid = space.grid(degree)
-    x = space.vectors(grid.points)
-    scale = problem.log_scale
+    x, l = space.vectors(grid.points), np.arange(degree + 1.0)
+    heads = core.attention(of.matrices(x.shape[1]), of.normalization, problem.log_scale)
+    phi = np.arctan2(x[:, 1], x[:, 0])
+    east = np.stack([-np.sin(phi), np.cos(phi), 0 * phi][: x.shape[1]], axis=1)
+    frame = [east] if space is CIRCLE else [np.cross(east, x), east]  # the first along theta
 
     def change(coefficients: FloatArray) -> FloatArray:
-        mass = grid.weights * grid.to_nodal(coefficients)
-        velocity = np.zeros_like(x)
-        for score, value in of.matrices(x.shape[1]):
-            weights = np.exp(x @ score @ x.T - scale)
-            if of.normalization == "sinkhorn":
-                for _ in range(50):
-                    weights /= mass @ weights
-                    weights /= (weights @ mass)[:, None]
-            elif of.normalization == "softmax":
-                weights /= (weights @ mass)[:, None]
-            velocity += weights @ (mass[:, None] * x) @ value.T
-        tangent = space.project(grid.points, velocity)
-        if space.dimension == 2:
-            # Components along theta and phi.
-            phi = np.arctan2(x[:, 1], x[:, 0])
-            south = np.stack([x[:, 2] * np.cos(phi), x[:, 2] * np.sin(phi),
-                              -np.hypot(x[:, 0], x[:, 1])], axis=1)  # fmt: skip
-            east = np.stack([-np.sin(phi), np.cos(phi), 0 * phi], axis=1)
-            tangent = np.stack([(velocity * south).sum(axis=1), (velocity * east).sum(axis=1)])
-        flux = grid.to_nodal(coefficients) * tangent
-        l = np.arange(degree + 1.0)
+        nodal = grid.to_nodal(coefficients)
+        velocity = core.Problem([heads]).velocity(core.Points(x, grid.weights * nodal), x)
+        flux = nodal * np.array([(velocity * axis).sum(axis=1) for axis in frame])
         spread = space.convolve(-of.diffusivity * l * (l + space.dimension - 1), coefficients)
-        return np.asarray(spread - grid.divergence(flux))
+        return np.asarray(spread - grid.divergence(flux if space is SPHERE else flux[0]))
 
     return change
 
@@ -100,9 +86,8 @@ def test_rotated_scores_and_values_on_the_circle(alpha, omega, s):
     usa = wave * (k**2 / beta * i * w.real - 1j * k * slope * w.imag) - 1j * k * i1 * w.imag
     sa = usa / i0 + 1j * k * w.imag * i1 * i / i0**2 * wave
     for normalization, expected in (("none", usa), ("softmax", sa)):
-        problem = attention(
-            CIRCLE, (turn(alpha), s * turn(omega)), beta=beta, normalization=normalization
-        )
+        pair = (turn(alpha), s * turn(omega))
+        problem = attention(CIRCLE, pair, beta=beta, normalization=normalization)
         operator = mf.linear_operator(problem)
         result = operator.eigenvalues * np.exp(problem.log_scale)
         scale = np.abs(expected).max()
@@ -261,17 +246,14 @@ def test_modes_are_eigenvectors_in_the_layout_of_densities():
     density = operator.perturbed(0, amplitude=0.02, phase=0.3)
     away = operator.to_vector(density.coefficients)
     expected = np.cos(0.3) * one - np.sin(0.3) * two
-    assert away / np.linalg.norm(away) == pytest.approx(
-        expected / np.linalg.norm(expected), abs=1e-12
-    )
+    assert core.unit(away) == pytest.approx(core.unit(expected), abs=1e-12)
     grid = CIRCLE.grid(operator.degree)
-    # Over a turn of the phase every place sees its own largest value.
+    # Over a turn of the phase every place has its own largest value.
     largest = np.hypot(grid.to_nodal(operator.modes[0, 0]), grid.to_nodal(operator.modes[0, 1]))
     place = int(largest.argmax())
-    waves = [
-        grid.to_nodal(operator.perturbed(0, 0.02, p).coefficients) for p in np.arange(0, 7, 0.1)
-    ]
-    assert np.abs(np.array(waves)[:, place] - 1).max() == pytest.approx(0.02, rel=2e-3)
+    densities = [operator.perturbed(0, 0.02, phase) for phase in np.arange(0, 7, 0.1)]
+    waves = [grid.to_nodal(each.coefficients)[place] - 1 for each in densities]
+    assert np.abs(waves).max() == pytest.approx(0.02, rel=2e-3)
     assert operator.describe().startswith("grows, oscillates, period ")
 
 
@@ -290,11 +272,8 @@ def test_mistakes_are_one_line():
     refused("degree must be at least 1, got 0", mf.linear_operator, problem, 0)
     on_circle = mf.Problem(mf.Sphere(2), mf.exponential(5.0))
     refused(r"sphere:2: .*; take mf\.Circle\(\)", mf.linear_operator, on_circle)
-    message, elsewhere = (
-        "lives on the sphere, the problem on the circle",
-        mf.uniform().build(SPHERE),
-    )
-    refused(message, mf.linear_operator, problem, about=elsewhere)
+    message = "lives on the sphere, the problem on the circle"
+    refused(message, mf.linear_operator, problem, about=mf.uniform().build(SPHERE))
     large, message = attention(SPHERE, (1.0, V3), beta=0.0), "make a matrix of 8280 rows"
     refused(f"degree 90 on the sphere {message}", mf.linear_operator, large, 90)
     refused("there is no mode 40: the operator has 4", mf.linear_operator(problem, 2).perturbed, 40)

@@ -22,9 +22,8 @@ def test_paper_time_undoes_the_scaling_of_the_kernel(beta):
     assert paper_time_factor(circle(kernel)) == np.exp(-abs(beta))
     assert time_unit(circle(kernel), "paper") == pytest.approx(np.exp(abs(beta)), rel=1e-15)
     s = np.linspace(-1, 1, 5)
-    np.testing.assert_allclose(
-        kernel.attention(s) / paper_time_factor(circle(kernel)), np.exp(beta * s), rtol=1e-14
-    )
+    attention = kernel.attention(s) / paper_time_factor(circle(kernel))
+    np.testing.assert_allclose(attention, np.exp(beta * s), rtol=1e-14)
 
 
 @pytest.mark.parametrize("problem", [
@@ -52,9 +51,8 @@ def test_paper_time_of_heads_undoes_their_common_scale():
     exact = components(TOKENS, velocity(x, x, MASSES, [(2.0 * B1, V1), (5.0 * B2, V2)], "none"))
     scaled = interaction_of(problem).of_points(TOKENS, MASSES).velocity(TOKENS)
     # Moments, to rounding of the largest velocity.
-    assert scaled * time_unit(problem, "scaled") / paper_time_factor(problem) == pytest.approx(
-        exact, rel=1e-13, abs=1e-13 * np.abs(exact).max()
-    )
+    result = scaled * time_unit(problem, "scaled") / paper_time_factor(problem)
+    assert result == pytest.approx(exact, rel=1e-13, abs=1e-13 * np.abs(exact).max())
     softmax = mf.Problem(mf.Circle(), mf.Attention([first, second], beta=2.0))
     assert time_unit(softmax, "paper") == 1.0
     refused("heads move uniform itself", time_unit, softmax, "growth")

@@ -5,11 +5,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+from parameters import refused
 from scipy.special import ive
 
 import meanfield as mf
 from meanfield.arrays import FloatArray
-from meanfield.stationary.branches import Branch, primary_branch
+from meanfield.stationary.branches import Branch, SpecialPoint, primary_branch
 from meanfield.stationary.continuation import ContinuationError, Pace
 from meanfield.stationary.self_consistency import SelfConsistency
 from meanfield.stationary.stability import stationary_growth_rates
@@ -19,19 +20,20 @@ from meanfield.stationary.symmetry import axisymmetric
 JUMP = mf.Problem(mf.Circle(), mf.exponential(beta=3.0), mf.USA)
 
 
-def special(branch: Branch, kind: str) -> list[float]:
-    return [point.value for point in branch.special if point.kind == kind]
+@pytest.fixture(scope="module")
+def branch() -> Branch:
+    return primary_branch(JUMP)
+
+
+def special(branch: Branch, kind: str) -> list[SpecialPoint]:
+    return [point for point in branch.special if point.kind == kind]
 
 
 def residuals(branch: Branch) -> FloatArray:
     """Largest residual of every state, as a share of the moments of a Dirac."""
     equation, dirac = SelfConsistency(branch.problem, branch.symmetry), branch.symmetry.dirac
-    return np.array(
-        [
-            np.abs(equation.residual(m, D) / dirac).max()
-            for m, D in zip(branch.moments, branch.values, strict=True)
-        ]
-    )
+    states = zip(branch.moments, branch.values, strict=True)
+    return np.array([np.abs(equation.residual(m, D) / dirac).max() for m, D in states])
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 4])
@@ -39,7 +41,8 @@ def test_kuramoto_is_followed_exactly(dimension):
     """The linear kernel has r = I_{d/2}(r/D) / I_{d/2-1}(r/D), and a pitchfork at D = 1/d."""
     branch = primary_branch(mf.Problem(mf.Sphere(dimension + 1), mf.linear(), mf.USA))
     d = dimension + 1
-    assert special(branch, "bifurcation") == [pytest.approx(1.0 / d, rel=1e-15)]
+    (pitchfork,) = special(branch, "bifurcation")
+    assert pitchfork.value == pytest.approx(1.0 / d, rel=1e-15)
     r, x = branch.order_parameter[1:], branch.order_parameter[1:] / branch.values[1:]
     np.testing.assert_allclose(ive(d / 2, x) / ive(d / 2 - 1, x), r, rtol=0, atol=1e-13)
     assert branch.stable_within_symmetry.all()
@@ -66,10 +69,9 @@ def test_every_point_is_a_state_of_a_finer_quadrature(problem):
     assert residuals(replace(branch, symmetry=fine)).max() < 1e-12
 
 
-def test_saddle_node_is_where_the_leading_rate_vanishes():
+def test_saddle_node_is_where_the_leading_rate_vanishes(branch):
     """Two routes to the fold: the tangent of the branch, the linearised evolution."""
-    branch = primary_branch(JUMP)
-    fold = next(point for point in branch.special if point.kind == "saddle_node")
+    (fold,) = special(branch, "saddle_node")
     equation = SelfConsistency(JUMP, branch.symmetry)
     rates = stationary_growth_rates(equation, fold.moments, fold.value, 4)
     assert min(abs(rate.rate) for rate in rates if rate.order == 0) < 1e-9
@@ -87,9 +89,8 @@ def test_stability_agrees_with_the_linearised_evolution(manifold, flow):
         assert (leading < 0) == branch.stable_within_symmetry[i]
 
 
-def test_free_energy_is_entropy_and_interaction():
+def test_free_energy_is_entropy_and_interaction(branch):
     """F would not be entropy and interaction, by the quadrature of the density."""
-    branch = primary_branch(JUMP)
     equation, weights = SelfConsistency(JUMP, branch.symmetry), branch.symmetry.weights
     points = zip(branch.moments, branch.values, branch.free_energy, strict=True)
     for moments, diffusivity, energy in points:
@@ -98,9 +99,8 @@ def test_free_energy_is_entropy_and_interaction():
         assert energy == pytest.approx(expected, abs=1e-15)
 
 
-def test_stable_part_is_detected_by_iteration_too():
+def test_stable_part_is_detected_by_iteration_too(branch):
     """States found from the most ordered one, without any branch."""
-    branch = primary_branch(JUMP)
     for i in np.flatnonzero(branch.stable_within_symmetry)[::3]:
         flow = mf.Flow("none", diffusivity=float(branch.values[i]))
         state = stationary_state(replace(JUMP, flow=flow))
@@ -110,10 +110,8 @@ def test_stable_part_is_detected_by_iteration_too():
 def test_double_symmetry_is_the_folded_problem():
     """States in cos(2 l theta) would not be the kernel's with the multipliers w_{2l}."""
     # On the circle a kernel that is even in cos(theta) grows in degree 2 first.
-    beta = 12.0
-    doubled = primary_branch(
-        mf.Problem(mf.Circle(), mf.exponential(-beta), mf.Flow("none", strength=-1.0))
-    )
+    beta, repulsion = 12.0, mf.Flow("none", strength=-1.0)
+    doubled = primary_branch(mf.Problem(mf.Circle(), mf.exponential(-beta), repulsion))
     assert doubled.symmetry.name == "2-fold"
     equation = SelfConsistency(doubled.problem, doubled.symmetry)
     theta = np.linspace(0.0, 2.0 * np.pi, 512, endpoint=False)
@@ -129,9 +127,8 @@ def test_double_symmetry_is_the_folded_problem():
 
 def test_even_states_leave_the_sphere_transcritically():
     """D - D_# is linear in the moment: with A = <P^3>/2 for USA, P = p_2 normalised."""
-    branch = primary_branch(
-        mf.Problem(mf.Sphere(), mf.exponential(-6.0), mf.Flow("none", strength=-1.0))
-    )
+    repulsion = mf.Flow("none", strength=-1.0)
+    branch = primary_branch(mf.Problem(mf.Sphere(), mf.exponential(-6.0), repulsion))
     t, w = np.polynomial.legendre.leggauss(8)
     p = np.sqrt(5.0) * (3.0 * t**2 - 1.0) / 2.0
     slope = 0.25 * w @ p**3
@@ -148,7 +145,7 @@ def test_branch_ends_at_its_share():
 def test_branch_goes_beyond_its_transition():
     """At large beta states are almost Diracs long before they win over uniform."""
     branch = primary_branch(mf.Problem(mf.Sphere(), mf.exponential(beta=60.0), mf.USA))
-    (transition,) = [point for point in branch.special if point.kind == "transition"]
+    (transition,) = special(branch, "transition")
     assert transition.order_parameter > 0.98
     assert branch.order_parameter[-1] > transition.order_parameter
     assert branch.free_energy[-1] < -branch.values[-1]
@@ -163,9 +160,8 @@ def test_softmax_is_followed_as_far_as_moments_hold_it(manifold, beta):
     assert residuals(branch).max() < 1e-8
 
 
-def test_states_of_a_branch_are_stationary_states():
+def test_states_of_a_branch_are_stationary_states(branch):
     """A point of a branch would have to be put together by hand."""
-    branch = primary_branch(JUMP)
     state = branch.state(-1)
     assert state.residual < 1e-13
     assert state.diffusivity == branch.values[-1]
@@ -173,9 +169,8 @@ def test_states_of_a_branch_are_stationary_states():
     assert state.is_stable and not branch.state(5).is_stable
 
 
-def test_special_points_know_their_free_energy():
+def test_special_points_know_their_free_energy(branch):
     """That of the transition is uniform's, and only one point past uniform has it."""
-    branch = primary_branch(JUMP)
     energies = {point.kind: point.free_energy for point in branch.special}
     assert len(energies) == len(branch.special)
     equation = SelfConsistency(JUMP, branch.symmetry)
@@ -184,23 +179,17 @@ def test_special_points_know_their_free_energy():
     assert abs(energies["transition"]) < 1e-16 < 1e-5 < energies["saddle_node"]
 
 
-def test_branch_is_written_in_a_line():
+def test_branch_is_written_in_a_line(branch):
     """Thousands of numbers would be printed at a prompt."""
-    text = repr(primary_branch(JUMP))
+    text = repr(branch)
     assert len(text) < 600 and "\n" not in text and "saddle_node" in text
-
-
-def test_too_narrow_kernels_are_refused():
-    """Hours would pass without a word, or an internal diffusivity be blamed."""
-    with pytest.raises(ValueError, match=r"beta=1000000.0\) is too narrow: .* Take a smaller"):
-        primary_branch(mf.Problem(mf.Circle(), mf.exponential(1e6), mf.USA))
 
 
 def test_lost_branches_are_reported_in_diffusivities(monkeypatch):
     """A message would speak of p, which no user knows."""
     monkeypatch.setattr("meanfield.stationary.branches.Pace", partial(Pace, points=5))
-    with pytest.raises(ContinuationError, match="after 5 points, at diffusivity = 0.0656"):
-        primary_branch(JUMP)
+    message = "after 5 points, at diffusivity = 0.0656"
+    refused(message, primary_branch, JUMP, error=ContinuationError)
 
 
 def test_normalised_branch_has_no_free_energy():
@@ -210,8 +199,10 @@ def test_normalised_branch_has_no_free_energy():
     assert not special(branch, "transition")
 
 
-@pytest.mark.parametrize("smallest", [0.0, 1.0])
-def test_share_is_checked(smallest):
-    """At 1 there is no branch, at 0 no end."""
-    with pytest.raises(ValueError, match=r"smallest must be a share of D_# in \(0, 1\)"):
-        primary_branch(JUMP, smallest=smallest)
+def test_what_has_no_branch_is_refused():
+    """Hours would pass without a word; at a share of 1 there is no branch, at 0 no end."""
+    narrow = mf.Problem(mf.Circle(), mf.exponential(1e6), mf.USA)
+    refused(r"beta=1000000.0\) is too narrow: .* Take a smaller", primary_branch, narrow)
+    for share in (0.0, 1.0):
+        message = r"smallest must be a share of D_# in \(0, 1\)"
+        refused(message, primary_branch, JUMP, smallest=share)

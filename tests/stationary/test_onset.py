@@ -84,42 +84,24 @@ def test_folded_circle_has_the_ratio_of_its_degrees():
         assert math.copysign(1, branch_direction(problem)) == sign
 
 
-def test_even_degrees_on_the_sphere_leave_linearly():
-    """The cube of P_2 has a mean on the sphere: no pitchfork."""
-    problem = mf.Problem(mf.Sphere(), mf.exponential(-3.0), REPULSIVE)
-    assert branch_direction(problem) == math.inf
-
-
-def test_resonance_leaves_linearly():
-    """If degree 2 is critical with degree 1, q = 1 and B has a pole."""
+def test_some_degrees_leave_linearly():
+    """P_2^3 has a mean on the sphere: no pitchfork; with degrees 1 and 2 critical B has a pole."""
+    even = mf.Problem(mf.Sphere(), mf.exponential(-3.0), REPULSIVE)
     # On the circle w_1 = (a_0 - a_2) / 2 and w_2 = (a_1 - a_3) / 4.
-    kernel = mf.zonal(multipliers=[1.0, 1.0, 0.5, 0.0])
-    assert branch_direction(mf.Problem(mf.Circle(), kernel, mf.USA)) == math.inf
+    resonant = mf.Problem(mf.Circle(), mf.zonal(multipliers=[1.0, 1.0, 0.5, 0.0]), mf.USA)
+    assert branch_direction(even) == branch_direction(resonant) == math.inf
 
 
-def test_nothing_grows_is_an_error():
-    """A repulsive flow keeps uniform at every diffusivity."""
-    problem = mf.Problem(mf.Circle(), mf.exponential(2.0), REPULSIVE)
-    refused("no transition: .* no degree grows with strength = -1", branch_direction, problem)
-
-
-def test_own_kernels_cannot_be_normalised():
-    """The velocity is then no gradient of a function of the density."""
-    kernel = mf.zonal(lambda s: np.exp(s - 1.0))
-    with pytest.raises(ValueError, match="need a built-in kernel, got 'zonal'"):
-        branch_direction(mf.Problem(mf.Circle(), kernel, mf.SA))
-
-
-@pytest.mark.slow
-def test_odd_degrees_on_the_sphere_are_refused():
-    """The square of P_3 has several degrees, which B does not know."""
-    # W = P_3(s): a = (15 s^2 - 3) / 2.
-    kernel = mf.zonal(lambda s: 7.5 * s**2 - 1.5)
-    refused("here degree 3 grows first", branch_direction, mf.Problem(mf.Sphere(), kernel, mf.USA))
-
-
-@pytest.mark.parametrize("dimension", ["circle", 2])
-def test_spheres_are_no_numbers(dimension):
-    """2 was S^2 here, and the circle in R^2 everywhere else."""
-    with pytest.raises(TypeError, match=r"manifold must be a manifold, such as mf.Circle\(\)"):
-        tricritical_beta(dimension)
+def test_what_has_no_direction_is_refused():
+    """Repulsion keeps uniform; the velocity of an own kernel under softmax is no gradient."""
+    repelled = mf.Problem(mf.Circle(), mf.exponential(2.0), REPULSIVE)
+    refused("no transition: .* no degree grows with strength = -1", branch_direction, repelled)
+    own = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(s - 1.0)), mf.SA)
+    refused("need a built-in kernel, got 'zonal'", branch_direction, own)
+    # W = P_3(s): a = (15 s^2 - 3) / 2; the square of P_3 has several degrees.
+    odd = mf.Problem(mf.Sphere(), mf.zonal(lambda s: 7.5 * s**2 - 1.5), mf.USA)
+    refused("here degree 3 grows first", branch_direction, odd)
+    # 2 was S^2 here, and the circle in R^2 everywhere else.
+    message = r"manifold must be a manifold, such as mf.Circle\(\)"
+    for number in ("circle", 2):
+        refused(message, tricritical_beta, number, error=TypeError)

@@ -20,8 +20,6 @@ SPHERE = mf.Sphere()
 EACH = pytest.mark.parametrize("name", POLYHEDRA)
 # Molien series (1 + t^a) / ((1 - t^b) (1 - t^c)) of harmonics invariant under the rotations.
 MOLIEN = {"tetrahedral": (6, 3, 4), "octahedral": (9, 4, 6), "icosahedral": (15, 6, 10)}
-
-
 VERTEX = {
     "tetrahedral": (1.0, 1.0, 1.0),
     "octahedral": (0.0, 0.0, 1.0),
@@ -43,13 +41,12 @@ def moments(basis, measure):
 
 
 def molien(name, max_degree):
-    a, b, c = MOLIEN[name]
+    a, *factors = MOLIEN[name]
     counts = np.zeros(max_degree + 1, dtype=int)
-    for i in range(0, max_degree + 1, b):
-        for j in range(0, max_degree + 1 - i, c):
-            for degree in (i + j, i + j + a):
-                if degree <= max_degree:
-                    counts[degree] += 1
+    counts[[0, a]] = 1
+    for factor in factors:  # division by 1 - t^factor
+        for degree in range(factor, max_degree + 1):
+            counts[degree] += counts[degree - factor]
     return counts
 
 

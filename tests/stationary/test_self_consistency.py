@@ -54,9 +54,8 @@ def test_jacobian_at_uniform_gives_growth_rates(manifold, flow):
     degrees = equation.symmetry.degrees
     eigenvalues = degrees * (degrees + manifold.dimension - 1)
     rates = mf.growth_rates(problem, int(degrees[-1]))[degrees]
-    np.testing.assert_allclose(
-        -diffusivity * jacobian, np.diag(rates / eigenvalues), rtol=0, atol=1e-13
-    )
+    expected = np.diag(rates / eigenvalues)
+    np.testing.assert_allclose(-diffusivity * jacobian, expected, rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: manifold.name)
@@ -72,13 +71,11 @@ def test_density_has_the_moments_of_the_image(manifold):
 
 def test_normalised_density_is_a_power_of_the_partition_function():
     """For SA f = (a*f)^{1/(c D)}: here a*f by direct summation over the kernel."""
-    problem = mf.Problem(
-        mf.Circle(), mf.exponential(4.0), mf.Flow(normalized=True, strength=1.5, diffusivity=0.2)
-    )
+    flow = mf.Flow(normalized=True, strength=1.5, diffusivity=0.2)
+    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), flow)
     state = stationary_state(problem)
     angles = 2 * np.pi * np.arange(256) / 256
-    coefficients = state.density().coefficients
-    f = mf.Circle().evaluate(coefficients, angles)
+    f = mf.Circle().evaluate(state.density().coefficients, angles)
     partition = problem.kernel.attention(np.cos(angles[:, None] - angles)) @ f / 256
     power = partition ** (1.5 / (4.0 * 0.2))
     np.testing.assert_allclose(f, power / power.mean(), rtol=0, atol=1e-13 * f.max())

@@ -76,23 +76,22 @@ def test_leading_rate_vanishes_at_the_saddle_node(d, beta, kappa):
 
 
 def test_middle_branch_has_one_growing_mode():
-    """Between transition and saddle-node the state in the middle is a saddle, axisymmetrically."""
+    """A guess finds the state between transition and saddle-node; it is an axisymmetric saddle."""
     problem = noisy(mf.Circle(), mf.exponential(3.0), 1.0 / 0.991225571)
-    lower = stationary_state(problem, guess=[0.25 * np.sqrt(2.0)])
+    upper, lower = stationary_state(problem), stationary_state(problem, guess=[0.25 * np.sqrt(2.0)])
+    assert lower.residual < 1e-14 and lower.free_energy > 0
+    assert 0.05 < lower.order_parameter < upper.order_parameter - 0.05
     growing = [rate for rate in lower.growth_rates(4) if rate.rate > 1e-8]
     assert [rate.order for rate in growing] == [0]
-    assert not lower.is_stable
-    assert stationary_state(problem).is_stable
+    assert upper.is_stable and not lower.is_stable
 
 
 def test_uniform_is_stable_above_the_critical_diffusivity():
     """The sign of the leading rate is what stability means."""
     for share, stable in ((1.001, True), (0.999, False)):
         for flow in FLOWS:
-            uniform = stationary_state(
-                noisy(mf.Sphere(), mf.exponential(3.0), share, flow), guess=[0.0]
-            )
-            assert uniform.is_stable == stable
+            problem = noisy(mf.Sphere(), mf.exponential(3.0), share, flow)
+            assert stationary_state(problem, guess=[0.0]).is_stable == stable
 
 
 def test_even_states_are_unstable_to_perturbations_that_are_not():
@@ -143,8 +142,8 @@ def test_bad_input_is_refused():
     rising = mf.Problem(mf.Circle(), mf.exponential(lambda t: 3.0 + t), mf.USA)
     uniform = mf.uniform().build(mf.Circle())
     refused("the kernel is a function of time", leading_growth_rates, rising, uniform)
-    with pytest.raises(ValueError, match="so sharp that perturbations need degree"):
-        stationary_growth_rates(state.equation, state.moments, 1e-7)
+    rates, message = stationary_growth_rates, "so sharp that perturbations need degree"
+    refused(message, rates, state.equation, state.moments, 1e-7)
     bare = StationaryState(state.problem, replace(state.symmetry, angles=None), state.moments)
-    with pytest.raises(ValueError, match="no polar angles: these growth rates are for"):
-        stationary_growth_rates(bare.equation, bare.moments, bare.diffusivity)
+    message = "no polar angles: these growth rates are for"
+    refused(message, rates, bare.equation, bare.moments, bare.diffusivity)

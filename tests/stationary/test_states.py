@@ -94,16 +94,6 @@ def test_most_ordered_state_decreases_with_the_diffusivity():
     assert orders[-1] > 0.61
 
 
-def test_guess_finds_the_middle_branch():
-    """Between transition and saddle-node two ordered states exist: a guess chooses."""
-    problem = noisy(mf.Circle(), mf.exponential(3.0), 1.0 / 0.991225571)
-    upper = stationary_state(problem)
-    lower = stationary_state(problem, guess=[0.25 * np.sqrt(2.0)])
-    assert lower.residual < 1e-14
-    assert 0.05 < lower.order_parameter < upper.order_parameter - 0.05
-    assert lower.free_energy > 0
-
-
 def test_weakly_ordered_state_near_the_bifurcation():
     """The fixed-point iteration would need millions of steps: r^2 = O(1 - D / D_#)."""
     kuramoto = [
