@@ -1,6 +1,7 @@
 """Equiangular tokens against tables, exponential integrals, their equation and runs in R^n."""
 
 import math
+from typing import Any
 
 import core
 import mpmath
@@ -11,47 +12,46 @@ from parameters import each, refused
 import meanfield as mf
 from meanfield.papers.equiangular import log_late_gap
 
-# Cosines of tokens that began orthogonal, 30-digit closed form: SA at these times.
-SA_TIMES = [0.5, 1.0, 2.0, 5.0, 10.0]
-SA_TABLE = {
-    (2, 0): [0.4621171572600, 0.7615941559558, 0.9640275800758, 0.9999092042626, 0.9999999958777],
-    (2, 5): [0.006806500310038, 0.0138504277049, 0.02871766392842, 0.08114190921779]
-    + [0.2149836849664],
-    (8, 2): [0.0893654611242, 0.2306960125548, 0.6598737095056, 0.9986455340252, 0.9999999384135],
-    (8, 5): [0.00666587618406, 0.01383084231654, 0.0299157553559, 0.09990773993826]
-    + [0.5672911504513],
-    (32, 1): [0.04725592873741, 0.1518493355439, 0.5897728228996, 0.9982842486223]
-    + [0.9999999219711],
-    (32, 5): [0.006146278801494, 0.01363398454907, 0.03426229970027, 0.237951709861]
-    + [0.9995977447771],
-    (32, 9): [0.0001232345839266, 0.0002470619746447, 0.0004965108400611, 0.001259498564551]
-    + [0.002581958152443],
-    (128, 5): [0.004633828036946, 0.01208557285186, 0.04428180545507, 0.8382619056885]
-    + [0.9999911778162],
-}
-# USA at these times of the papers.
-USA_TIMES = [0.1, 0.25, 0.5, 1.0]
-USA_TABLE = {
-    (8, 2): [0.02771994693123, 0.08204589013845, 0.2281935571512, 0.9118731797758],
-    (8, 5): [0.02903155298987, 0.09708475296407, 0.8193329140041],
-    (32, 5): [0.006999795855148, 0.02110208295553, 0.06174026252345, 0.9999994640423],
-    (128, 2): [0.001729906711031, 0.005072351321574, 0.0134820295909, 0.05141546325237],
-}
-
 
 def problem(n: int, beta: float, flow: mf.Flow = mf.SA) -> mf.Problem:
     return mf.Problem(mf.Sphere(max(n, 2)), mf.exponential(beta) if beta else mf.linear(), flow)
 
 
-def test_cosines_are_those_of_the_tables():
-    """The curves of the equation for orthogonal tokens, to the last digit printed."""
-    for (n, beta), printed in SA_TABLE.items():
-        cosines = mf.equiangular_cosine(problem(n, beta), n, np.array(SA_TIMES))
-        np.testing.assert_allclose(cosines, printed, rtol=0, atol=1e-11)
-    for (n, beta), printed in USA_TABLE.items():
-        times = np.array(USA_TIMES[: len(printed)]) * math.exp(beta)
-        cosines = mf.equiangular_cosine(problem(n, beta, mf.USA), n, times)
-        np.testing.assert_allclose(cosines, printed, rtol=0, atol=1e-11)
+def exact_time(n: int, beta: float, start: Any, until: Any, flow: mf.Flow) -> mpmath.mpf:
+    """Closed form in exponential integrals, beta not 0."""
+    b, g0, g, a = *map(mpmath.mpf, (beta, start, until)), mpmath.mpf(1) / (n - 1)
+    inverse = mpmath.ei(b * (1 - g0)) - mpmath.ei(b * (1 - g))
+    inverse += mpmath.exp(b * n * a) * (mpmath.e1(b * (g0 + a)) - mpmath.e1(b * (g + a)))
+    logarithm = mpmath.log((g + a) * (1 - g0) / ((1 - g) * (g0 + a)))
+    if flow.normalized:
+        return mpmath.re(inverse + (n - 1) * logarithm) / (2 * n)
+    return mpmath.exp(abs(b) - b) * mpmath.re(inverse) / 2
+
+
+@pytest.mark.parametrize("n, beta, flow", [
+    (2, 5.0, mf.SA), (8, 2.0, mf.SA), (8, 5.0, mf.SA), (32, 1.0, mf.SA), (32, 5.0, mf.SA),
+    (32, 9.0, mf.SA), (128, 5.0, mf.SA), (8, 2.0, mf.USA), (8, 5.0, mf.USA), (32, 5.0, mf.USA),
+    (128, 2.0, mf.USA),
+])  # fmt: skip
+def test_cosines_invert_the_closed_form(n, beta, flow):
+    """Orthogonal tokens at times of both papers: the curve would leave the exact one."""
+    scaled = math.exp(beta) * np.array([0.1, 0.25, 0.5, 1.0])
+    times = np.array([0.5, 1.0, 2.0, 5.0, 10.0]) if flow.normalized else scaled
+    result = mf.equiangular_cosine(problem(n, beta, flow), n, times)
+    with mpmath.workdps(40):
+        for time, cosine in zip(times.tolist(), result.tolist(), strict=True):
+            # Newton's step to the root, where the slope of the time is a difference.
+            gap, h = max(1 - mpmath.mpf(cosine), mpmath.mpf("1e-17")), mpmath.mpf("1e-12")
+            off = exact_time(n, beta, 0, 1 - gap, flow) - time
+            slope = (exact_time(n, beta, 0, 1 - gap * (1 - h), flow) - time - off) / (gap * h)
+            assert abs(off / slope) < 1e-11
+
+
+def test_two_tokens_without_scores_have_a_closed_form():
+    """At beta = 0 and n = 2 the cosine is tanh t."""
+    times = np.array([0.5, 1.0, 2.0, 5.0, 10.0])
+    cosines = mf.equiangular_cosine(problem(2, 0.0), 2, times)
+    np.testing.assert_allclose(cosines, np.tanh(times), rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("n, beta, start, flow", [
@@ -72,17 +72,6 @@ def test_all_tokens_stay_on_the_curve(n, beta, start, flow):
         np.testing.assert_allclose((x @ x.T)[one == 0], cosine, rtol=0, atol=1e-11)
 
 
-def exact_time(n: int, beta: float, start: float, until: float, flow: mf.Flow) -> float:
-    with mpmath.workdps(60 if abs(beta) < 100 else 800):
-        b, g0, g, a = *map(mpmath.mpf, (beta, start, until)), mpmath.mpf(1) / (n - 1)
-        inverse = mpmath.ei(b * (1 - g0)) - mpmath.ei(b * (1 - g))
-        inverse += mpmath.exp(b * n * a) * (mpmath.e1(b * (g0 + a)) - mpmath.e1(b * (g + a)))
-        logarithm = mpmath.log((g + a) * (1 - g0) / ((1 - g) * (g0 + a)))
-        if flow.normalized:
-            return float(mpmath.re(inverse + (n - 1) * logarithm) / (2 * n))
-        return float(mpmath.exp(abs(b) - b) * mpmath.re(inverse) / 2)
-
-
 @each(
     "n, beta, start",
     [(2, 1e-6, 0.4), (8, -40.0, -0.1), (1000, 60.0, 0.4), (10**6, 700.0, 0.0)],
@@ -93,7 +82,8 @@ def test_times_are_exponential_integrals(n, beta, start, flow):
     of = problem(n, beta, flow)
     cosines = start + np.array([1e-9, 0.1, 0.3, 0.5995])
     times = mf.equiangular_time(of, n, cosines, start)
-    expected = [exact_time(n, beta, start, cosine, flow) for cosine in cosines]
+    with mpmath.workdps(60 if abs(beta) < 100 else 800):
+        expected = [float(exact_time(n, beta, start, cosine, flow)) for cosine in cosines]
     # An error eps of beta is one of the exponent.
     tolerance = 1e-14 + 2e-15 * max(1.0, math.log(times[-1]))
     np.testing.assert_allclose(times, expected, rtol=tolerance)

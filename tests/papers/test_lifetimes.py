@@ -81,21 +81,15 @@ def test_the_last_stretch_of_a_polygon_takes_its_time(k, beta, flow, error, gap,
 
 
 @pytest.mark.parametrize(
-    ("beta", "usa", "sa"),
-    [
-        (1.0, 0.797027998, 1.237640184),
-        (5.0, -0.690074723, -0.689839406),
-        (9.0, -1.011116298, -1.011116214),
-    ],
+    ("beta", "sa"), [(1.0, 1.237640184), (5.0, -0.689839406), (9.0, -1.011116214)]
 )
-def test_opposite_pair_has_its_constants(beta, usa, sa):
+def test_opposite_pair_has_its_constants(beta, sa):
     """Exponential integrals; any error is the time of two clusters."""
     own = problem(beta)
     lifetime = polygon_lifetime(own, 2, gap=MET)
     expected = -(np.euler_gamma + math.log(beta / 2)) / 2 - exp1(beta * 1.999) / 2
     expected += math.exp(-2 * beta) * (expi(2 * beta) - expi(beta * 0.001)) / 2
     assert lifetime.constant == pytest.approx(expected, abs=1e-13)
-    assert lifetime.constant == pytest.approx(usa, abs=3e-9)
     normalized = polygon_lifetime(problem(beta, mf.SA), 2, gap=MET)
     assert normalized.constant == pytest.approx(sa, abs=3e-9)
     assert normalized.rate == pytest.approx(2 / (1 + math.exp(2 * beta)), rel=1e-14)

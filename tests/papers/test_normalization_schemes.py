@@ -44,13 +44,6 @@ FLOWS = [
     ("depth_scaled", SPEED, [0.175287385506, 0.416715588443, 0.917730756054, 0.997184160935], 1.0),
     ("mix", SPEED, [*POST, 0.97273994, 0.99491694], 3.74201648),
 ]  # fmt: skip
-STEPS = {
-    "post": [0.272631643220, 0.403301068225, 0.596565737239, 0.653352831568],
-    "pre": [0.227191107961, 0.285041739442, 0.353907998386, 0.373330281327],
-    "peri": [0.329039684659, 0.432295928562, 0.544909147752, 0.573339405633],
-    "ngpt": [0.422328544395, 0.461577667773, 0.483315530130, 0.486752135932],
-    "depth_scaled": [0.234652577841, 0.302906496796, 0.388741823551, 0.413777523168],
-}
 
 
 @pytest.mark.parametrize(("placement", "speed", "cosines", "radius"), FLOWS)
@@ -103,17 +96,16 @@ def test_pre_and_peri_share_a_curve():
         assert run.gap[2] * (run.radius[2] / 1.7) ** 2 == pytest.approx(3.734953426363, abs=1e-6)
 
 
-@pytest.mark.parametrize("placement", STEPS)
-def test_layers_have_their_printed_cosines(placement):
-    """Cosines at t = 2 of four steps; the error is of first order."""
-    result = [
+@pytest.mark.parametrize("placement", ["post", "pre", "peri", "ngpt", "depth_scaled"])
+def test_layers_approach_their_flow_at_first_order(placement):
+    """Layers would be those of another flow."""
+    coarse, fine = (
         equiangular_layers(laid(SA, placement, h, count=round(2 / h), alpha=0.5), 8).cosine[-1]
-        for h in (1.0, 0.5, 0.1, 0.01, 0.005)
-    ]
-    np.testing.assert_allclose(result[:4], STEPS[placement], rtol=0, atol=1e-12)
+        for h in (0.01, 0.005)
+    )
     problem = laid(SA, placement, alpha=0.5)
     (exact,) = equiangular_layers(problem, 8, np.array([2.0])).cosine
-    order = math.log2((result[3] - exact) / (result[4] - exact))
+    order = math.log2((coarse - exact) / (fine - exact))
     assert order == pytest.approx(1.0, abs=0.02)
 
 

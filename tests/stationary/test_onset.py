@@ -98,10 +98,15 @@ def test_what_has_no_direction_is_refused():
     refused("no transition: .* no degree grows with strength = -1", branch_direction, repelled)
     own = mf.Problem(mf.Circle(), mf.zonal(lambda s: np.exp(s - 1.0)), mf.SA)
     refused("need a built-in kernel, got 'zonal'", branch_direction, own)
-    # W = P_3(s): a = (15 s^2 - 3) / 2; the square of P_3 has several degrees.
-    odd = mf.Problem(mf.Sphere(), mf.zonal(lambda s: 7.5 * s**2 - 1.5), mf.USA)
-    refused("here degree 3 grows first", branch_direction, odd)
     # 2 was S^2 here, and the circle in R^2 everywhere else.
     message = r"manifold must be a manifold, such as mf.Circle\(\)"
     for number in ("circle", 2):
         refused(message, tricritical_beta, number, error=TypeError)
+
+
+@pytest.mark.slow
+def test_odd_degrees_on_the_sphere_are_refused():
+    """The square of P_3 has several degrees, which B does not know."""
+    # W = P_3(s): a = (15 s^2 - 3) / 2.
+    odd = mf.Problem(mf.Sphere(), mf.zonal(lambda s: 7.5 * s**2 - 1.5), mf.USA)
+    refused("here degree 3 grows first", branch_direction, odd)
