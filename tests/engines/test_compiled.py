@@ -1,9 +1,7 @@
 """Compilation: caching and the notice."""
 
 import importlib
-import os
 import resource
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,23 +9,16 @@ from typing import Any
 
 import numba
 import pytest
+from fresh_process import run_python
 
 from meanfield.engines.compiled import KernelCache, njit
-
-
-def _run(cache: Path, code: str) -> subprocess.CompletedProcess[str]:
-    """Run code in a fresh process that caches its kernels in a folder of its own."""
-    return subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
 
 
 @pytest.mark.slow
 def test_notice_appears_once_when_compiling_and_not_from_the_cache(tmp_path):
     """A wrong event would print on every start, or leave the user to wonder in silence."""
     code = "from meanfield.engines.elementary import *; print(exp2(3.0), small_sine_cosine(0.0))"
-    first, second = _run(tmp_path, code), _run(tmp_path, code)
+    first, second = (run_python(code, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert first.stdout == second.stdout == "8.0 (0.0, 1.0)\n"
     assert first.stderr.count("\n") == 1
     assert first.stderr.startswith("meanfield: compiling kernels")
@@ -38,9 +29,8 @@ def test_notice_appears_once_when_compiling_and_not_from_the_cache(tmp_path):
 def test_notice_is_silent_for_kernels_of_others(tmp_path):
     """Users compile functions of their own: not ours to announce."""
     code = "import numba, meanfield.engines.compiled; print(numba.njit(lambda x: x + 1)(1))"
-    run = _run(tmp_path, code)
-    assert run.stdout == "2\n"
-    assert run.stderr == ""
+    run = run_python(code, NUMBA_CACHE_DIR=str(tmp_path))
+    assert (run.stdout, run.stderr) == ("2\n", "")
 
 
 def test_njit_caches_and_releases_the_lock_by_default():
@@ -50,17 +40,10 @@ def test_njit_caches_and_releases_the_lock_by_default():
     assert isinstance(kernel._cache, KernelCache)
 
 
-def test_njit_works_where_nothing_can_be_cached(monkeypatch):  # type: ignore[no-untyped-def]
+def test_njit_works_where_nothing_can_be_cached(monkeypatch):
     """A read-only installation without a home must compute all the same."""
-    import numba.core.caching as caching
-
-    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
-
-    @njit
-    def double(x):  # type: ignore[no-untyped-def]
-        return 2 * x
-
-    assert double(2) == 4
+    monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
+    assert njit(lambda x: 2 * x)(2) == 4
 
 
 def test_kernel_is_compiled_once_for_constants_and_numbers():
@@ -85,9 +68,8 @@ def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A function of a module of its own that calls a kernel of another, and a cache for both."""
     decorated = "from meanfield.engines.compiled import njit\n"
     (tmp_path / "below.py").write_text(f"{decorated}@njit\ndef one(x):\n    return x + 1.0\n")
-    (tmp_path / "above.py").write_text(
-        "from below import one\ndef two(x):\n    return one(one(x))\n"
-    )
+    above = "from below import one\ndef two(x):\n    return one(one(x))\n"
+    (tmp_path / "above.py").write_text(above)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     yield importlib.import_module("above").two
@@ -122,9 +104,9 @@ def test_full_disk_costs_the_compilation_only(two, tmp_path, capsys):
         assert _compilations(two) == 1
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, usual)
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "compiled kernels cannot be kept in" in said
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert "compiled kernels cannot be kept in" in message
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 

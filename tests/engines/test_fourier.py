@@ -7,14 +7,15 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.special
+from any_threads import check_any_threads
 from parameters import each, refused, together
 
 from meanfield.engines import fourier as circle_points
-from meanfield.engines import threads
 from meanfield.engines.fourier import cells, evaluate, gradient, moments, recurrence
 from meanfield.engines.fourier.tokens import own_velocity
 from meanfield.engines.pairs.circle import exponential_velocity_circle
 
+close = partial(np.testing.assert_allclose, rtol=0)
 METHODS = [cells, recurrence]
 # Cells of 8 and of 16 coefficients, and the method of products.
 EVALUATIONS = [
@@ -41,49 +42,41 @@ def _direct_moments(angles: np.ndarray, weights: np.ndarray, max_degree: int) ->
 
 def _direct_values(coefficients: np.ndarray, angles: np.ndarray) -> np.ndarray:
     k = np.arange(len(coefficients))
-    terms = np.exp(1j * np.outer(angles, k)) @ (np.where(k == 0, 1.0, 2.0) * coefficients)
-    return terms.real
+    return (np.exp(1j * np.outer(angles, k)) @ (np.where(k == 0, 1.0, 2.0) * coefficients)).real
 
 
 def _coefficients(max_degree: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     c = rng.normal(size=max_degree + 1) + 1j * rng.normal(size=max_degree + 1)
-    return np.asarray(c / abs(c).sum())
+    return c / abs(c).sum()
 
 
 @each("method, max_degree", list(product(METHODS, DEGREES)), kind=KINDS)
 def test_moments_are_the_direct_sums(method, max_degree, kind):
     """A token lost at the end of a block, or a degree in the wrong place, shows here."""
     for n in COUNTS:
-        angles = _angles(kind, n)
+        angles, equal = _angles(kind, n), np.full(n, 1.0 / n)
         weights = np.random.default_rng(0).dirichlet(np.ones(n))
-        found, reduced = method.moments(angles, weights, max_degree)
-        assert reduced
-        # NumPy's sum rounds k theta at 78 * 4e-16; ours stay below 1e-14.
-        np.testing.assert_allclose(found, _direct_moments(angles, weights, max_degree), atol=3e-14)
-        equal, _ = method.moments(angles, None, max_degree)
-        np.testing.assert_allclose(
-            equal, _direct_moments(angles, np.full(n, 1.0 / n), max_degree), atol=3e-14
-        )
+        for given, masses in ((weights, weights), (None, equal)):
+            found, reduced = method.moments(angles, given, max_degree)
+            assert reduced
+            # NumPy's sum rounds k theta at 78 * 4e-16; ours stay below 1e-14.
+            close(found, _direct_moments(angles, masses, max_degree), atol=3e-14)
 
 
 @each("method, max_degree", list(product(EVALUATIONS, DEGREES)), kind=KINDS)
 def test_values_are_the_direct_sums(method, max_degree, kind):
     """The same for series and for quotients of series of different length."""
     upper, lower = _coefficients(max_degree, 1), 0.3 * _coefficients(max_degree // 2, 2)
-    lower[0] = 1.0
+    lower[0], positive = 1.0, upper + 2.0 * np.eye(1, max_degree + 1)[0]
     for n in COUNTS:
         angles = _angles(kind, n)
-        expected = _direct_values(upper, angles)
         found, reduced = method([upper], angles)
         assert reduced
-        np.testing.assert_allclose(found, expected, atol=3e-14)
-        found, _ = method([upper, lower], angles)
-        np.testing.assert_allclose(found, expected / _direct_values(lower, angles), atol=1e-13)
-        found, _ = method([lower, upper + 2.0 * (np.arange(max_degree + 1) == 0)], angles)
-        np.testing.assert_allclose(
-            found, _direct_values(lower, angles) / (expected + 2.0), atol=1e-13
-        )
+        close(found, _direct_values(upper, angles), atol=3e-14)
+        for over, under in ((upper, lower), (lower, positive)):
+            expected = _direct_values(over, angles) / _direct_values(under, angles)
+            close(method([over, under], angles)[0], expected, atol=1e-13)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -97,11 +90,9 @@ def test_high_degrees_are_accurate_to_1e_13(method, max_degree):
         exact = [complex(sum(mpmath.expj(-k * mpmath.mpf(x)) for x in angles) / 7) for k in degrees]
         signal = [float(2 * mpmath.cos(max_degree * mpmath.mpf(x))) for x in angles]
     found, _ = method.moments(angles, weights, max_degree)
-    np.testing.assert_allclose(found[degrees], exact, atol=1e-13)
-    last = np.zeros(max_degree + 1, dtype=complex)
-    last[-1] = 1.0
-    values, _ = method.evaluate([last], angles)
-    np.testing.assert_allclose(values, signal, atol=2e-13)
+    close(found[degrees], exact, atol=1e-13)
+    last = np.append(np.zeros(max_degree, dtype=complex), 1.0)
+    close(method.evaluate([last], angles)[0], signal, atol=2e-13)
 
 
 @pytest.mark.parametrize("n", [1, 50, 30_001])
@@ -124,10 +115,9 @@ def test_gradient_is_the_derivative(n):
     divisor[0] = 1.0
     derivative = _direct_values(1j * np.arange(31) * field, angles)
     # The coefficients of the derivative sum to at most 30.
-    np.testing.assert_allclose(gradient(field, angles), derivative, atol=3e-13)
-    np.testing.assert_allclose(
-        gradient(field, angles, divisor), derivative / _direct_values(divisor, angles), atol=1e-12
-    )
+    close(gradient(field, angles), derivative, atol=3e-13)
+    expected = derivative / _direct_values(divisor, angles)
+    close(gradient(field, angles, divisor), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [300, 21_000])
@@ -142,38 +132,29 @@ def test_velocity_through_moments_is_the_pairwise_sum(beta, normalized, n):
     targets = angles[:64]
     found = gradient(modal / beta, targets, modal if normalized else None)
     exact = exponential_velocity_circle(angles, weights, beta, normalized, targets)
-    np.testing.assert_allclose(found, exact, atol=1e-13)
+    close(found, exact, atol=1e-13)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_results_do_not_depend_on_threads(method, monkeypatch):
+def test_results_do_not_depend_on_threads(method):
     """The number of threads must not change one bit, nor must repetition."""
     rng = np.random.default_rng(9)
     angles, weights = rng.uniform(-9.0, 9.0, 70_001), rng.random(70_001)
-    series = [_coefficients(20, 6), _coefficients(20, 7) + 2.0 * (np.arange(21) == 0)]
-    runs = []
-    for number in (1, 2, 3, 3):
-        monkeypatch.setattr(threads, "_chosen", number)
-        runs.append(
-            [
-                method.moments(angles, weights, 20)[0],
-                method.evaluate(series[:1], angles)[0],
-                method.evaluate(series, angles)[0],
-            ]
-        )
-    for run in runs[1:]:
-        for found, first in zip(run, runs[0], strict=True):
-            np.testing.assert_array_equal(found, first)
+    upper, lower = _coefficients(20, 6), _coefficients(20, 7) + 2.0 * np.eye(1, 21)[0]
+    check_any_threads(
+        lambda: [
+            method.moments(angles, weights, 20)[0],
+            method.evaluate([upper], angles)[0],
+            method.evaluate([upper, lower], angles)[0],
+        ]
+    )
 
 
 @pytest.mark.parametrize("n", [40, 30_000])
 def test_tokens_without_mass_count_nothing(n):
-    """Weights of zero are tracers: they move, but are not felt."""
-    angles, weights = _angles("uniform", n), np.zeros(n)
-    weights[7] = 1.0
-    np.testing.assert_allclose(
-        moments(angles, weights, 30), moments(angles[7:8], None, 30), atol=1e-14
-    )
+    """Weights of zero are tracers: they move, and move nothing."""
+    angles, weights = _angles("uniform", n), np.eye(1, n, 7)[0]
+    close(moments(angles, weights, 30), moments(angles[7:8], None, 30), atol=1e-14)
 
 
 def test_tokens_on_cell_centres_are_not_slow_numbers():
@@ -198,15 +179,15 @@ def test_cells_are_shallow_for_many_tokens_only(monkeypatch):
     depths = []
     gather = cells.cell_kernels.gather
 
-    def seen(points, count, depth, *others):  # type: ignore[no-untyped-def]
+    def recorded(points, count, depth, *others):  # type: ignore[no-untyped-def]
         depths.append(depth)
         return gather(points, count, depth, *others)
 
-    monkeypatch.setattr(cells.cell_kernels, "gather", seen)
+    monkeypatch.setattr(cells.cell_kernels, "gather", recorded)
     shallow, _ = cells.evaluate([coefficients], angles)
     deep, _ = cells.evaluate([coefficients], angles[:-1])
     assert depths == [1, 2]
-    np.testing.assert_allclose(deep, shallow[:-1], atol=1e-14)
+    close(deep, shallow[:-1], atol=1e-14)
 
 
 @pytest.mark.parametrize("n", [5, 30_000])
@@ -215,14 +196,10 @@ def test_huge_angles_are_reduced(n):
     angles = _angles("uniform", n)
     angles[:5] = [1e3, -1e9, 1e13, 1e18, -3e300]
     wrapped = np.arctan2(np.sin(angles), np.cos(angles))
-    coefficients = _coefficients(10, 10)
-    np.testing.assert_allclose(moments(angles, None, 10), moments(wrapped, None, 10), atol=1e-14)
-    np.testing.assert_allclose(
-        evaluate(coefficients, angles), evaluate(coefficients, wrapped), atol=1e-14
-    )
-    np.testing.assert_allclose(
-        gradient(coefficients, angles), gradient(coefficients, wrapped), atol=1e-13
-    )
+    series = _coefficients(10, 10)
+    close(moments(angles, None, 10), moments(wrapped, None, 10), atol=1e-14)
+    close(evaluate(series, angles), evaluate(series, wrapped), atol=1e-14)
+    close(gradient(series, angles), gradient(series, wrapped), atol=1e-13)
 
 
 @pytest.mark.parametrize("n", [5, 30_000])
@@ -240,27 +217,23 @@ def test_inputs_of_other_layouts_give_the_same(n):
     """Every second element of an array, or float32, is as good as a plain array."""
     angles = _angles("uniform", 2 * n)
     weights = np.random.default_rng(10).dirichlet(np.ones(2 * n))
-    coefficients = _coefficients(20, 20)
-    np.testing.assert_array_equal(
-        moments(angles[::2], weights[::2], 20), moments(angles[::2].copy(), weights[::2].copy(), 20)
-    )
-    single = angles.astype(np.float32)
-    np.testing.assert_array_equal(
-        evaluate(coefficients[::2], single),  # type: ignore[arg-type]
-        evaluate(coefficients[::2].copy(), single.astype(float)),
-    )
+    expected = moments(angles[::2].copy(), weights[::2].copy(), 20)
+    np.testing.assert_array_equal(moments(angles[::2], weights[::2], 20), expected)
+    series, single = _coefficients(20, 20)[::2], angles.astype(np.float32)
+    expected = evaluate(series.copy(), single.astype(float))
+    np.testing.assert_array_equal(evaluate(series, single), expected)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [40, 8_000])
 def test_read_only_inputs_are_accepted(n):
-    """Measures freeze their arrays; compiled code sees another type of array."""
-    angles, coefficients = _angles("uniform", n), _coefficients(5, 5)
-    expected = moments(angles, None, 5), evaluate(coefficients, angles)
+    """Measures freeze their arrays, which are of another type to compiled code."""
+    angles, series = _angles("uniform", n), _coefficients(5, 5)
+    expected = moments(angles, None, 5), evaluate(series, angles)
     angles.setflags(write=False)
-    coefficients.setflags(write=False)
+    series.setflags(write=False)
     np.testing.assert_array_equal(moments(angles, None, 5), expected[0])
-    np.testing.assert_array_equal(evaluate(coefficients, angles), expected[1])
+    np.testing.assert_array_equal(evaluate(series, angles), expected[1])
 
 
 ONE, THREE = np.ones(2), np.zeros(3)

@@ -10,6 +10,7 @@ from meanfield.engines.elementary import exp2, fma
 
 LOAD = {8: lanes.load_8, 16: lanes.load_16}
 SPREAD = {8: lanes.spread_8, 16: lanes.spread_16}
+load_8 = lanes.load_8
 
 
 @pytest.mark.parametrize("width", [8, 16])
@@ -51,7 +52,6 @@ def test_eight_sums_are_those_of_one():
         lanes.store(y, 0, lanes.lane_sums(a, b, c, d, e, f, g, h))
         lanes.store(y, 8, lanes.lane_sums(h, g, f, e, d, c, b, a))
 
-    load_8 = lanes.load_8
     one = njit(cache=False)(lambda x: lanes.lane_sum(load_8(x, 0)))
     x, y = np.random.default_rng(2).normal(size=(8, 8)), np.empty((2, 8))
     sums(x, y)
@@ -104,14 +104,8 @@ def test_lanes_are_written_transposed():
 
     @njit(cache=False)
     def transpose(x, y):  # type: ignore[no-untyped-def]
-        a, b, c, d = (
-            lanes.load_8(x, 0),
-            lanes.load_8(x, 8),
-            lanes.load_8(x, 16),
-            lanes.load_8(x, 24),
-        )
-        e, f, g = lanes.load_8(x, 32), lanes.load_8(x, 40), lanes.load_8(x, 48)
-        h = lanes.load_8(x, 56)
+        a, b, c, d = load_8(x, 0), load_8(x, 8), load_8(x, 16), load_8(x, 24)
+        e, f, g, h = load_8(x, 32), load_8(x, 40), load_8(x, 48), load_8(x, 56)
         lanes.store_transposed_8(y, 1, a, b, c, d, e, f, g, h)
 
     x, y = np.arange(1.0, 65.0).reshape(8, 8), np.zeros(66)
@@ -122,4 +116,4 @@ def test_lanes_are_written_transposed():
 def test_strided_arrays_have_no_lanes():
     """Numbers between the array's would be read."""
     with pytest.raises(numba.TypingError):
-        njit(cache=False)(lambda x: lanes.lane_sum(lanes.load_8(x, 0)))(np.ones(16)[::2])
+        njit(cache=False)(lambda x: lanes.lane_sum(load_8(x, 0)))(np.ones(16)[::2])

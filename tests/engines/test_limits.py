@@ -24,7 +24,7 @@ def groups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     limits.cores.cache_clear()
 
 
-def say(folder: Path, groups: str, files: dict[str, str]) -> None:
+def describe(folder: Path, groups: str, files: dict[str, str]) -> None:
     (folder / "groups").write_text(groups)
     for name, text in files.items():
         path = folder / "mount" / name
@@ -55,7 +55,7 @@ def physical() -> float:
 )  # fmt: skip
 def test_cores_are_those_of_the_group(groups, groups_, files, expected):
     """In a container there would be as many threads as the host has cores."""
-    say(groups, groups_, files)
+    describe(groups, groups_, files)
     assert limits.cores() == expected
 
 
@@ -79,7 +79,7 @@ def test_cores_without_affinity_are_the_machine_s(monkeypatch):
 )
 def test_memory_is_that_of_the_group(groups, groups_, files, expected):
     """A run that fits the host would be started in a container, and killed."""
-    say(groups, groups_, files)
+    describe(groups, groups_, files)
     assert limits.available_memory() == (physical() if expected is None else expected)
 
 
@@ -93,7 +93,7 @@ def test_memory_is_within_the_limit_of_the_shell(monkeypatch):
     assert limits.available_memory() == min(2**34, physical())
 
 
-def test_memory_that_nobody_tells_is_infinite(monkeypatch):
+def test_unknown_memory_is_infinite(monkeypatch):
     """On an unknown system every run would be refused."""
     monkeypatch.setattr(os, "sysconf", lambda name: int("unknown"))
     assert limits.available_memory() == math.inf
@@ -104,13 +104,11 @@ def test_tokens_without_room_are_refused_before_they_are_drawn(monkeypatch):
     monkeypatch.setattr(limits, "available_memory", lambda: 2.0**30)
     monkeypatch.setattr(np.random, "default_rng", lambda *_: pytest.fail("tokens are drawn"))
     line = "400000 tokens of 1000 numbers would take about %s GiB of memory; .* 1 GiB. Take fewer"
-    drawn, free = (mf.Problem(mf.Sphere(1000), mf.exponential(1.0), mf.USA, *law)
-                   for law in ([mf.normal_tokens(400_000, seed=0)], []))  # fmt: skip
-    space, eye = mf.Euclidean(100_000), mf.from_points(np.eye(1, 100_000))
-    wide = mf.Problem(space, mf.exponential(1.0), mf.USA, eye)
-    for problem, options, message in (
-        (drawn, {}, line % 50.7),
-        (free, {"representation": "particles", "tokens": 400_000}, line % 155),
-        (wide, {}, r"matrices of R\^100000 would take about 224 GiB"),
+    sphere, flat, eye = mf.Sphere(1000), mf.Euclidean(100_000), mf.from_points(np.eye(1, 100_000))
+    for space, law, options, message in (
+        (sphere, [mf.normal_tokens(400_000, seed=0)], {}, line % 50.7),
+        (sphere, [], {"representation": "particles", "tokens": 400_000}, line % 155),
+        (flat, [eye], {}, r"matrices of R\^100000 would take about 224 GiB"),
     ):
+        problem = mf.Problem(space, mf.exponential(1.0), mf.USA, *law)
         refused(message, mf.simulate, problem, until=1.0, **options)

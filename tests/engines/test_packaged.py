@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import os
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numba
 import pytest
+from fresh_process import run_python
 from llvmlite.binding import get_host_cpu_features
 
 from meanfield.engines import compiled, packaged
@@ -43,6 +43,7 @@ class Installation:
         for name in SOURCES:
             sys.modules.pop(name, None)
         importlib.invalidate_caches()
+        packaged._archive.cache_clear()
         self.caches += 1
         cache = self.folder / f"cache{self.caches}"
         self.monkeypatch.setattr(numba.config, "CACHE_DIR", str(cache))
@@ -69,37 +70,31 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Insta
         sys.modules.pop(name, None)
 
 
-def test_kernels_can_be_moved(installed: Installation) -> None:
+def test_kernels_can_be_moved(installed):
     """A key with a path or a time would compile everything after an installation."""
     assert installed.compilations() == 0
 
 
-def test_kernels_hold_no_paths(installed: Installation, tmp_path: Path) -> None:
+def test_kernels_hold_no_paths(installed, tmp_path):
     """Names of folders of whoever made a wheel would be in it."""
     with zipfile.ZipFile(packaged.FOLDER / "any.zip") as archive:
         contents = [archive.read(name) for name in archive.namelist()]
-    assert contents
-    assert not [content for content in contents if str(tmp_path).encode() in content]
+    assert contents and not any(str(tmp_path).encode() in content for content in contents)
 
 
-def test_kernels_are_used_where_nothing_can_be_written(
-    installed: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kernels_are_used_where_nothing_can_be_written(installed, monkeypatch):
     """A container that may not write would compile at every start."""
     monkeypatch.setattr("numba.core.caching.CacheImpl._locator_classes", [])
     assert isinstance(installed.kernel()._cache, compiled.PackagedCache)
     assert installed.compilations() == 0
 
 
-def _manifest(**changes: str) -> Callable[[], None]:
-    def change() -> None:
-        path = packaged.FOLDER / "any.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-
-    return change
+def _change_manifest(**changes: str) -> None:
+    path = packaged.FOLDER / "any.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
-def _damaged() -> None:
+def _damage() -> None:
     path = packaged.FOLDER / "any.zip"
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
@@ -108,33 +103,30 @@ def _damaged() -> None:
 
 def _replace(content: bytes) -> None:
     (packaged.FOLDER / "any.zip").write_bytes(content)
-    _manifest(sha256=hashlib.sha256(content).hexdigest())()
+    _change_manifest(sha256=hashlib.sha256(content).hexdigest())
 
 
-def _other_pickles() -> None:
+def _replace_pickles() -> None:
     """Archive with the right hash of a numba that stores something else."""
-    stream = BytesIO()
-    with (
-        zipfile.ZipFile(packaged.FOLDER / "any.zip") as old,
-        zipfile.ZipFile(stream, "w") as new,
-    ):
+    stream, old = BytesIO(), zipfile.ZipFile(packaged.FOLDER / "any.zip")
+    with old, zipfile.ZipFile(stream, "w") as new:
         for name in old.namelist():
             new.writestr(name, b"\x80\x04N.")
     _replace(stream.getvalue())
 
 
 UNFIT: dict[str, Callable[[], Any]] = {
-    "numba": _manifest(numba="0.0"),
-    "llvmlite": _manifest(llvmlite="0.0"),
-    "numpy": _manifest(numpy="1.0"),
-    "python": _manifest(python="cpython-30"),
-    "target": _manifest(target="riscv64-unknown-linux-gnu"),
-    "options": _manifest(options="OPT=0"),
-    "new fact": _manifest(fact="unknown"),
-    "hash": _manifest(sha256="0" * 64),
-    "damage": _damaged,
+    "numba": partial(_change_manifest, numba="0.0"),
+    "llvmlite": partial(_change_manifest, llvmlite="0.0"),
+    "numpy": partial(_change_manifest, numpy="1.0"),
+    "python": partial(_change_manifest, python="cpython-30"),
+    "target": partial(_change_manifest, target="riscv64-unknown-linux-gnu"),
+    "options": partial(_change_manifest, options="OPT=0"),
+    "new fact": partial(_change_manifest, fact="unknown"),
+    "hash": partial(_change_manifest, sha256="0" * 64),
+    "damage": _damage,
     "no archive": lambda: _replace(b"text"),
-    "other pickles": _other_pickles,
+    "other pickles": _replace_pickles,
     "no pickles": lambda: (packaged.FOLDER / "any.zip").unlink(),
     "no manifest": lambda: (packaged.FOLDER / "any.json").unlink(),
     "empty manifest": lambda: (packaged.FOLDER / "any.json").write_bytes(b""),
@@ -144,32 +136,23 @@ UNFIT: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", UNFIT)
-def test_kernels_that_do_not_fit_are_ignored(installed: Installation, what: str) -> None:
+def test_kernels_that_do_not_fit_are_ignored(installed, what):
     """Code of another compiler or a damaged file would give wrong numbers, or a crash."""
     UNFIT[what]()
-    packaged._archive.cache_clear()
     assert installed.compilations() == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("setting", "value"), [("CPU_NAME", "generic"), ("BOUNDSCHECK", 1), ("OPT", 0)]
-)
-def test_settings_of_numba_count(
-    installed: Installation, monkeypatch: pytest.MonkeyPatch, setting: str, value: Any
-) -> None:
-    """NUMBA_BOUNDSCHECK=1, to look for an error, would check nothing."""
-    monkeypatch.setattr(numba.config, setting, value)
-    assert installed.compilations() == 1
-
-
-@pytest.mark.slow
-def test_processor_must_have_the_features(
-    installed: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An older processor would meet an illegal instruction."""
-    monkeypatch.setattr(packaged, "LEVELS", {"any": "time-travel"})
-    packaged._archive.cache_clear()
+    ("owner", "setting", "value"),
+    [
+        (numba.config, "CPU_NAME", "generic"), (numba.config, "BOUNDSCHECK", 1),
+        (numba.config, "OPT", 0), (packaged, "LEVELS", {"any": "time-travel"}),
+    ],
+)  # fmt: skip
+def test_settings_and_processor_count(installed, monkeypatch, owner, setting, value):
+    """NUMBA_BOUNDSCHECK=1 would check nothing; an older processor meet an illegal instruction."""
+    monkeypatch.setattr(owner, setting, value)
     assert installed.compilations() == 1
 
 
@@ -183,16 +166,14 @@ def test_processor_must_have_the_features(
         ("third", "3.0", "4.0", 9.0),
     ],
 )
-def test_changed_source_is_compiled(
-    installed: Installation, module: str, old: str, new: str, value: float
-) -> None:
+def test_changed_source_is_compiled(installed, module, old, new, value):
     """Whoever edits an installed package would run the code from before."""
     path = installed.folder / f"{module}.py"
     path.write_text(path.read_text().replace(old, new))
     assert installed.compilations(value) == 1
 
 
-def test_literals_count_without_the_source() -> None:
+def test_literals_count_without_the_source():
     """A file edited after its import would give old code the key of the new source."""
     texts = []
     for number in (0.5, 0.7):
@@ -204,12 +185,9 @@ def test_literals_count_without_the_source() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["_rebuild", "_reduce"])
-def test_kernels_work_where_numba_pickles_otherwise(
-    installed: Installation, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_kernels_work_where_numba_pickles_otherwise(installed, monkeypatch, name):
     """The next numba, with other internals, would break the package."""
     monkeypatch.delattr(f"numba.core.compiler.CompileResult.{name}")
-    packaged._archive.cache_clear()
     if name == "_reduce":
         (packaged.FOLDER / "any.zip").unlink()
     assert installed.compilations() == 1
@@ -218,7 +196,7 @@ def test_kernels_work_where_numba_pickles_otherwise(
 WITHOUT = """\
 import numba.core.ccallback
 import numba.core.caching
-for name in {names}:
+for name in ("NullCache", "FunctionCache"):
     delattr(numba.core.caching, name)
 from meanfield.engines import compiled
 from meanfield.engines.elementary import exp2
@@ -227,15 +205,11 @@ print(exp2(3.0), type(exp2._cache).__name__, len(compiled.compilations))
 
 
 @pytest.mark.slow
-def test_usual_cache_serves_where_that_of_numba_changed(tmp_path: Path) -> None:
+def test_usual_cache_serves_where_that_of_numba_changed(tmp_path):
     """A numba without the classes that this package extends would not let it start."""
-    code = WITHOUT.format(names=["NullCache", "FunctionCache"])
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     for compilations in (1, 0):
-        run = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True
-        )
-        assert run.stdout == f"8.0 FunctionCache {compilations}\n", run.stderr
+        run = run_python(WITHOUT, NUMBA_CACHE_DIR=str(tmp_path))
+        assert run.stdout == f"8.0 FunctionCache {compilations}\n"
 
 
 SUMS = """\
@@ -259,19 +233,12 @@ else:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", packaged.LEVELS)
-def test_results_are_those_of_a_fresh_compilation(tmp_path: Path, level: str) -> None:
+def test_results_are_those_of_a_fresh_compilation(tmp_path, level):
     """Two users of one version would have different last digits."""
     features = get_host_cpu_features()
     if not all(features.get(name) for name in packaged.LEVELS[level].split()):
         pytest.skip(f"this processor cannot run {level}")
 
-    def run(*arguments: str, **target: str) -> str:
-        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "numba")} | target
-        command = [sys.executable, "-c", SUMS, str(tmp_path / "kernels"), *arguments]
-        return subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=True
-        ).stdout
-
-    target = {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""}
-    fresh = run(level, **target)
-    assert run() == fresh + "[]\n"
+    kernels, cache = tmp_path / "kernels", {"NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+    fresh = run_python(SUMS, kernels, level, NUMBA_CPU_NAME=level, NUMBA_CPU_FEATURES="", **cache)
+    assert run_python(SUMS, kernels, **cache).stdout == fresh.stdout + "[]\n"

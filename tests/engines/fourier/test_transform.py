@@ -18,12 +18,10 @@ LARGE = [1536, 1800, 3240, 4320, 7200]
 
 def exact_turns(steps, size):
     """e^{2 pi i steps / size} in long doubles."""
-    angles = 2 * np.arccos(np.longdouble(-1)) * (steps % size) / size
-    return np.cos(angles) + 1j * np.sin(angles)
+    return np.exp(2j * np.arccos(np.longdouble(-1)) * (steps % size) / size)
 
 
 def rows(size):
-    """Two arrays that are written before they are read."""
     return np.full((2, 2, size + SPARE), np.nan)
 
 

@@ -7,9 +7,9 @@ from types import ModuleType
 import mpmath
 import numpy as np
 import pytest
+from any_threads import check_any_threads
 from parameters import each, refused, together
 
-from meanfield.engines import threads
 from meanfield.engines.pairs import circle, circle_kernels, sphere, sphere_kernels
 
 # A rotation to general position: its rounding leaves vectors that are 1 to a unit or two.
@@ -28,8 +28,7 @@ class Sums:
     at: Callable
 
 
-def random_vectors(n: int, rng: np.random.Generator) -> np.ndarray:
-    vectors = rng.normal(size=(n, 3))
+def unit(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
@@ -42,8 +41,9 @@ CIRCLE = Sums(
     lambda n, rng: rng.uniform(-9.0, 9.0, n), np.array,
 )  # fmt: skip
 SPHERE = Sums(
-    sphere, sphere_kernels, sphere.exponential_velocity_sphere, random_vectors, on_meridian
-)
+    sphere, sphere_kernels, sphere.exponential_velocity_sphere,
+    lambda n, rng: unit(rng.normal(size=(n, 3))), on_meridian,
+)  # fmt: skip
 on_both = pytest.mark.parametrize("sums", [CIRCLE, SPHERE], ids=["circle", "sphere"])
 
 
@@ -52,10 +52,7 @@ def exact(points, weights, beta, normalized, targets):  # type: ignore[no-untype
 
     def direction(place):  # type: ignore[no-untyped-def]
         numbers = [mpmath.mpf(float(c)) for c in np.atleast_1d(place)]
-        if len(numbers) == 1:
-            return numbers
-        length = mpmath.sqrt(mpmath.fdot(numbers, numbers))
-        return [c / length for c in numbers]
+        return numbers if len(numbers) == 1 else [c / mpmath.norm(numbers) for c in numbers]
 
     with mpmath.workdps(60):
         velocity = []
@@ -138,8 +135,7 @@ def test_close_tokens_attract_with_relative_accuracy(sums, gap, beta):
 @pytest.mark.parametrize("beta", [1.0, -81.0])
 def test_tokens_near_antipodes_keep_relative_accuracy(gap, beta):
     """For beta < 0 antipodal tokens interact most; their drift comes from x + y, not x - y."""
-    points, weights = on_meridian([0.7, 0.7 + gap]) @ TURN, np.array([0.5, 0.5])
-    points[1] *= -1.0
+    points, weights = [[1.0], [-1.0]] * on_meridian([0.7, 0.7 + gap]) @ TURN, np.full(2, 0.5)
     expected = exact(points, weights, beta, False, points)
     error = lengths(SPHERE.velocity(points, weights, beta, False) - expected)
     assert np.all(error < 5e-14 * lengths(expected))
@@ -157,8 +153,7 @@ def test_angles_near_antipodes_keep_relative_accuracy():
 def test_velocity_is_tangent_to_rounding_of_itself(normalized, spread):
     """A normal part would push tokens off the sphere, and be all that is left in the end."""
     rng = np.random.default_rng(2)
-    points = np.array([0.48, 0.6, 0.64]) + spread * rng.normal(size=(200, 3))
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    points = unit(np.array([0.48, 0.6, 0.64]) + spread * rng.normal(size=(200, 3)))
     velocity = SPHERE.velocity(points, None, 9.0, normalized)
     normal = np.einsum("ik,ik->i", points, velocity)
     assert np.all(abs(normal) < 5e-16 * lengths(velocity))
@@ -178,11 +173,11 @@ def test_large_beta_neither_overflows_nor_gives_nan(sums, beta):
     """Every exponential but one underflows: the quotient must still be the exact one."""
     points, weights = sums.at([0.0, 1.2, 1.2003, 2.0]), np.array([0.4, 0.3, 0.2, 0.1])
     targets = np.concatenate([points, sums.at([0.5, -1.0])])
+    # Differences and coordinates are rounded at 1e-16, which 1e6 multiplies.
+    atol = 1e-300 if sums is CIRCLE else 1e-17
     for normalized in (False, True):
         found = sums.velocity(points, weights, beta, normalized, targets)
         expected = exact(points, weights, beta, normalized, targets)
-        # Differences and coordinates are rounded at 1e-16, which 1e6 multiplies.
-        atol = 1e-300 if sums is CIRCLE else 1e-17
         np.testing.assert_allclose(found, expected, rtol=3e-9, atol=atol)
 
 
@@ -218,8 +213,7 @@ def test_zero_beta_is_kuramoto():
     rng = np.random.default_rng(2)
     points, weights = rng.uniform(0.0, 7.0, 300), rng.dirichlet(np.ones(300))
     expected = (weights @ np.exp(1j * points) * np.exp(-1j * points)).imag
-    found = CIRCLE.velocity(points, weights, 0.0, False)
-    np.testing.assert_allclose(found, expected, atol=1e-15)
+    assert CIRCLE.velocity(points, weights, 0.0, False) == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize("beta", [0.0, 5.0, -5.0])
@@ -230,7 +224,7 @@ def test_great_circle_is_the_circle(beta, normalized):
     expected = CIRCLE.velocity(angles, None, beta, normalized)
     found = SPHERE.velocity(on_meridian(angles), None, beta, normalized)
     direction = np.column_stack([np.cos(angles), np.zeros(200), -np.sin(angles)])
-    np.testing.assert_allclose(found, expected[:, None] * direction, atol=2e-15)
+    np.testing.assert_allclose(found, expected[:, None] * direction, rtol=0, atol=2e-15)
 
 
 @on_both
@@ -241,7 +235,7 @@ def test_pairs_once_and_pairs_twice_agree(sums, n, normalized):
     points, weights = sums.random(n, rng), rng.dirichlet(np.ones(n))
     among = sums.velocity(points, weights, 9.0, normalized)
     at = sums.velocity(points, weights, 9.0, normalized, points)
-    np.testing.assert_allclose(among, at, atol=1e-14)
+    np.testing.assert_allclose(among, at, rtol=0, atol=1e-14)
 
 
 @on_both
@@ -257,7 +251,7 @@ def test_generic_kernel_gives_the_exponential_one(sums, beta, normalized):
     generic = sums.engine.pairwise_velocity(kernel, points, weights, normalized)
     found = sums.velocity(points, weights, beta, normalized)
     # The cosine of NumPy's route is rounded at 1e-16, which beta multiplies.
-    np.testing.assert_allclose(generic, found, atol=(1.0 + abs(beta)) * 2e-15)
+    np.testing.assert_allclose(generic, found, rtol=0, atol=(1.0 + abs(beta)) * 2e-15)
 
 
 @on_both
@@ -289,17 +283,11 @@ def test_sum_of_momenta_is_zero(sums):
 
 
 @on_both
-def test_results_do_not_depend_on_threads(sums, monkeypatch):
+def test_results_do_not_depend_on_threads(sums):
     """The number of threads must not change one bit."""
     rng = np.random.default_rng(7)
     points, targets = sums.random(2100, rng), sums.random(900, rng)
-    runs = []
-    for number in (1, 2, 5):
-        monkeypatch.setattr(threads, "_chosen", number)
-        runs.append([sums.velocity(points, None, 9.0, True, at) for at in (None, targets)])
-    for run in runs[1:]:
-        for one, other in zip(run, runs[0], strict=True):
-            np.testing.assert_array_equal(one, other)
+    check_any_threads(lambda: [sums.velocity(points, None, 9.0, True, x) for x in (None, targets)])
 
 
 def test_huge_angles_are_angles():
@@ -307,22 +295,20 @@ def test_huge_angles_are_angles():
     points = np.array([0.3, 1e15, -4e12, 2e300])
     wrapped = np.arctan2(np.sin(points), np.cos(points))
     found, expected = (CIRCLE.velocity(x, None, 1.0, False) for x in (points, wrapped))
-    np.testing.assert_allclose(found, expected, atol=1e-15)
+    assert found == pytest.approx(expected, abs=1e-15)
 
 
 @on_both
 def test_inputs_of_other_layouts_give_the_same(sums):
     """Every second row, columns first, or float32: as good as a plain array."""
     points = sums.random(20, np.random.default_rng(8))
-    expected = sums.velocity(points[::2].copy(), None, 9.0, True)
-    found = sums.velocity(points[::2], np.full(20, 0.1)[::2], 9.0, True)
-    np.testing.assert_array_equal(found, expected)
-    columns = np.asfortranarray(points[::2])
-    one, other = (sums.velocity(x, None, 9.0, True, x) for x in (columns, points[::2]))
-    np.testing.assert_array_equal(one, other)
-    single = points.astype(np.float32)
-    one, other = (sums.velocity(x, None, 9.0, True) for x in (single, single.astype(float)))
-    np.testing.assert_array_equal(one, other)
+    plain, single = points[::2].copy(), points.astype(np.float32)
+    for one, other in (
+        ((points[::2], np.full(20, 0.1)[::2], 9.0, True), (plain, None, 9.0, True)),
+        ((np.asfortranarray(plain), None, 9.0, True, plain), (plain, None, 9.0, True, plain)),
+        ((single, None, 9.0, True), (single.astype(float), None, 9.0, True)),
+    ):
+        np.testing.assert_array_equal(sums.velocity(*one), sums.velocity(*other))
 
 
 @on_both
@@ -333,7 +319,7 @@ def test_strips_of_the_triangle_cover_all_rows(sums, monkeypatch):
     for rows in (1, 5, 30, 96):
         monkeypatch.setattr(sums.kernels, "ROWS_PER_CHUNK", rows)
         found = sums.velocity(points, None, 4.0, True)
-        np.testing.assert_allclose(found, expected, atol=1e-15)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15)
 
 
 ANGLES, VECTORS = "expected angles of shape", "have shape .* expected unit vectors"
