@@ -13,11 +13,8 @@ from meanfield.bases.legendre import (
 )
 
 ORDERS = [2, 7, 10, 16]
-
-
-def polynomial(order: int) -> np.polynomial.Polynomial:
-    """Some polynomial that `order` nodes just resolve."""
-    return np.polynomial.Polynomial(np.random.default_rng(order).normal(size=order))
+# Also outside the nodes, at the ends.
+TARGETS = np.linspace(-1.0, 1.0, 33)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -30,55 +27,30 @@ def test_quadrature_is_exact_to_twice_the_order(order):
     assert abs(weights @ nodes ** (2 * order) - 1 / (2 * order + 1)) > 1e-11
 
 
+@pytest.mark.parametrize(
+    "matrix, image, bound",
+    [
+        (to_coefficients, lambda p, x: p.coef, 1e-13),
+        (lambda order: interpolation(order, TARGETS), lambda p, x: p(TARGETS), 1e-12),
+        (halving, lambda p, x: np.concatenate([p((x - 1) / 2), p((x + 1) / 2)]), 1e-13),
+        (lambda order: joining(order) @ halving(order), lambda p, x: p(x), 1e-12),
+        (differentiation, lambda p, x: p.deriv()(x), 1e-11),
+    ],
+    ids=["coefficients", "interpolation", "halves", "joined halves", "derivative"],
+)
 @pytest.mark.parametrize("order", ORDERS)
-def test_coefficients_are_those_of_the_legendre_series(order):
-    """A series evaluated at the nodes comes back."""
+def test_matrices_are_exact_for_polynomials(order, matrix, image, bound):
+    """Whatever the nodes just resolve would be moved, or cut."""
     nodes, _ = gauss_legendre(order)
-    series = np.random.default_rng(order).normal(size=order)
-    values = np.polynomial.legendre.legval(nodes, series)
-    np.testing.assert_allclose(to_coefficients(order) @ values, series, rtol=0, atol=1e-13)
+    p = np.polynomial.Legendre(np.random.default_rng(order).normal(size=order))
+    np.testing.assert_allclose(matrix(order) @ p(nodes), image(p, nodes), rtol=0, atol=bound)
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_interpolation_reproduces_polynomials(order):
-    """Also outside the nodes, at the ends."""
-    nodes, _ = gauss_legendre(order)
-    p, targets = polynomial(order), np.linspace(-1.0, 1.0, 33)
-    np.testing.assert_allclose(
-        interpolation(order, targets) @ p(nodes), p(targets), rtol=0, atol=1e-12
-    )
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_halves_hold_the_same_polynomial(order):
-    """At the nodes of [-1, 0], then of [0, 1]; and joined again it is what it was."""
-    nodes, _ = gauss_legendre(order)
-    p = polynomial(order)
-    halves = halving(order) @ p(nodes)
-    expected = np.concatenate([p((nodes - 1) / 2), p((nodes + 1) / 2)])
-    np.testing.assert_allclose(halves, expected, rtol=0, atol=1e-13)
-    np.testing.assert_allclose(joining(order) @ halves, p(nodes), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_differentiation_is_exact_for_polynomials(order):
-    """Values of the derivative at the nodes."""
-    nodes, _ = gauss_legendre(order)
-    p = polynomial(order)
-    np.testing.assert_allclose(
-        differentiation(order) @ p(nodes), p.deriv()(nodes), rtol=0, atol=1e-11
-    )
-
-
-def test_shared_nodes_cannot_be_written():
-    """They are computed once for everybody."""
-    for array in gauss_legendre(5):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 0.0
-
-
-@pytest.mark.parametrize("matrix", [to_coefficients, halving, joining, differentiation])
-def test_shared_matrices_are_read_only(matrix):
-    """One write would have changed every later result in the process."""
+@pytest.mark.parametrize(
+    "array",
+    [*gauss_legendre(5), *(f(7) for f in (to_coefficients, halving, joining, differentiation))],
+)
+def test_shared_arrays_are_read_only(array):
+    """One write would change every later result in the process."""
     with pytest.raises(ValueError, match="read-only"):
-        matrix(7)[0, 0] = 2.0
+        array[0] = 2.0

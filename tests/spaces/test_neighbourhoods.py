@@ -44,10 +44,9 @@ def _states() -> dict[str, tuple[Geometry, np.ndarray]]:
         "within one cube": uniform[0] + 1e-9 * rng.normal(size=(N, 3)),
         "one": uniform[:1],
     }
-    states: dict[str, tuple[Geometry, np.ndarray]] = {}
-    states |= {f"circle, {name}": (CIRCLE, points) for name, points in circle.items()}
-    states |= {f"sphere, {name}": (SPHERE, SPHERE.check_points(x)) for name, x in sphere.items()}
-    return states
+    return {f"circle, {name}": (CIRCLE, points) for name, points in circle.items()} | {
+        f"sphere, {name}": (SPHERE, SPHERE.check_points(x)) for name, x in sphere.items()
+    }
 
 
 STATES = _states()
@@ -60,7 +59,7 @@ def _within(space, points, radius, strictly=False):
         distances, bound = x * x + y * y + z * z, (2.0 * np.sin(0.5 * radius)) ** 2
     else:
         distances, bound = space.distance(points[:, None], points), radius
-    return np.asarray(distances < bound if strictly else distances <= bound)
+    return distances < bound if strictly else distances <= bound
 
 
 @pytest.mark.slow
@@ -145,8 +144,8 @@ def test_no_points_have_no_neighbours(space):
     """Where every point is a straggler nothing is left, and that is no error."""
     none = np.zeros((0, *space.point_shape))
     assert linked(space, none, 0.1).shape == (0,)
-    assert dense(space, none, None, 0.1, 0.1).shape == (0,)
-    assert dense(space, none, np.zeros(0), 0.1, 0.1).shape == (0,)
+    for mass in (None, np.zeros(0)):
+        assert dense(space, none, mass, 0.1, 0.1).shape == (0,)
     assert dense_groups(space, none, None, 0.1, 0.1)[2].shape == (0,)
 
 

@@ -54,7 +54,7 @@ def test_variances_are_those_of_the_coefficients():
     fields = gaussian_fields(variances, 20_000, np.random.default_rng(1))
     # |c|^2 is exponential: its mean has a relative standard error of 1 / sqrt(count).
     np.testing.assert_allclose((np.abs(fields) ** 2).mean(axis=0), variances, rtol=0.03)
-    np.testing.assert_allclose((fields**2).mean(axis=0), 0.0, atol=0.12)
+    assert np.abs((fields**2).mean(axis=0)).max() < 0.12
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e300])
@@ -67,8 +67,7 @@ def test_count_does_not_depend_on_the_scale(scale):
 def test_negligible_degrees_change_nothing():
     """Zeros or rounding in high degrees would be counted."""
     fields = random_fields(10, 20)
-    padded = np.pad(fields, ((0, 0), (0, 400)))
-    padded[:, 11:] = 1e-30
+    padded = np.pad(fields, ((0, 0), (0, 400)), constant_values=1e-30)
     np.testing.assert_array_equal(count_maxima(padded), count_maxima(fields))
 
 
@@ -108,7 +107,7 @@ def test_narrow_bump_has_one_maximum():
     k = np.arange(500)
     field = np.exp(-(k**2) / 2e3 - 0.7j * k)
     assert count_maxima(field[None])[0] == 1
-    np.testing.assert_allclose(maxima(field), [0.7], atol=1e-13)
+    assert maxima(field) == pytest.approx([0.7], abs=1e-13)
 
 
 def test_maxima_are_the_roots_highest_first():
@@ -118,18 +117,16 @@ def test_maxima_are_the_roots_highest_first():
         expected = angles[curvature(field, angles) < 0]
         result = maxima(field)
         # The oracle is good to 1e-9.
-        np.testing.assert_allclose(np.sort(result), expected, atol=1e-8)
+        np.testing.assert_allclose(np.sort(result), expected, rtol=0, atol=1e-8)
         assert np.all(np.diff(CIRCLE.evaluate(field, result)) <= 0)
-        slope = CIRCLE.gradient(field, result) / curvature(field, result)
-        np.testing.assert_allclose(slope, 0.0, atol=1e-12)
+        assert np.abs(CIRCLE.gradient(field, result) / curvature(field, result)).max() < 1e-12
 
 
 def test_maxima_are_reduced_and_ties_in_order():
     """Angles would be outside of (-pi, pi], or equal heights in the order of their rounding."""
-    np.testing.assert_allclose(
-        maxima(np.array([0.0, 0.0, 0.0, 1.0])), [-2 * np.pi / 3, 0, 2 * np.pi / 3], atol=1e-13
-    )
-    np.testing.assert_allclose(maxima(np.array([0.0, -1.0])), [np.pi], atol=1e-13)
+    third = 2 * np.pi / 3
+    for field, expected in (([0.0, 0.0, 0.0, 1.0], [-third, 0.0, third]), ([0.0, -1.0], [np.pi])):
+        assert maxima(np.array(field)) == pytest.approx(expected, abs=1e-13)
 
 
 @pytest.mark.slow
@@ -149,7 +146,7 @@ def test_basins_are_where_gradient_ascent_ends():
 
 
 def test_zeros_hidden_at_grid_points_are_detected():
-    """Double zeros of the slope at two grid points, and a hill between them that no grid sees."""
+    """Double zeros of the slope at two grid points, and a hill between them that no grid shows."""
     # Only the bound on derivatives tells that rounding at both ends is not rounding in between. The
     # field and its rotation, which no grid point meets, must have the same two maxima.
     degree, size = 7, 512

@@ -11,10 +11,13 @@ from meanfield.spaces.label_cells import cells_of, label_cells
 TURN = 2 * np.pi
 
 
+def between(*edges: float) -> Panels:
+    return Panels(np.stack([edges[:-1], edges[1:]], axis=1))
+
+
 def uneven() -> Panels:
     """Panels of lengths 1 : 2 : 1 : 5 : the rest."""
-    edges = np.array([0.0, 0.4, 1.2, 1.6, 3.6, TURN])
-    return Panels(np.stack([edges[:-1], edges[1:]], axis=1))
+    return between(0.0, 0.4, 1.2, 1.6, 3.6, TURN)
 
 
 def smooth(theta: np.ndarray) -> np.ndarray:
@@ -57,8 +60,7 @@ def test_split_panels_hold_the_same_functions():
 
 def test_panels_too_narrow_for_their_halves_stay_whole():
     """Else edges would coincide; the run then says that it is under-resolved."""
-    width = 4e-15
-    cells = Panels(np.array([[0.0, 3.0], [3.0, 3.0 + width], [3.0 + width, TURN]]))
+    cells = between(0.0, 3.0, 3.0 + 4e-15, TURN)
     result, _ = cells.split(np.array([False, True, False])[:, None])
     assert np.array_equal(result.bounds, cells.bounds)
 
@@ -66,9 +68,7 @@ def test_panels_too_narrow_for_their_halves_stay_whole():
 def test_joined_panels_hold_the_same_functions():
     """Pairs from the left, unequal ones too; what is left over keeps its values."""
     cells = uneven()
-    result = cells.join(np.array([True, True, True, False, True]))
-    assert result is not None
-    joined, carry = result
+    joined, carry = cells.join(np.array([True, True, True, False, True]))
     assert np.array_equal(joined.bounds[:, 0], [0.0, 1.2, 1.6, 3.6])
     carried = carry(smooth(cells.points))
     np.testing.assert_allclose(carried, smooth(joined.points), rtol=0, atol=1e-12)
@@ -76,11 +76,8 @@ def test_joined_panels_hold_the_same_functions():
 
 
 def test_joining_carries_the_values_of_the_old_polynomials():
-    """A step between two panels is a step at the new nodes: nothing is smoothed unseen."""
-    cells = uneven()
-    result = cells.join(np.array([True, True, False, False, False]))
-    assert result is not None
-    joined, carry = result
+    """A step between two panels is a step at the new nodes: nothing is smoothed."""
+    joined, carry = uneven().join(np.array([True, True, False, False, False]))
     steps = np.repeat(np.arange(5.0), ORDER)[:, None]
     expected = (joined.points[:ORDER] > 0.4).astype(float)
     np.testing.assert_allclose(carry(steps)[:ORDER, 0], expected, rtol=0, atol=1e-13)
@@ -88,13 +85,11 @@ def test_joining_carries_the_values_of_the_old_polynomials():
 
 
 def test_neighbours_that_differ_too_much_do_not_join():
-    """A shorter one that holds no node of the pair would vanish unseen."""
+    """A shorter one that holds no node of the pair would vanish."""
     cells = uneven()
     assert cells.join(np.array([False, False, True, True, False])) is None
     assert cells.join(np.array([True, False, True, False, True])) is None
-    edges = np.array([0.0, 1.0, 1.0 + 1e-9, TURN])
-    thin = Panels(np.stack([edges[:-1], edges[1:]], axis=1))
-    assert thin.join(np.ones(3, dtype=bool)) is None
+    assert between(0.0, 1.0, 1.0 + 1e-9, TURN).join(np.ones(3, dtype=bool)) is None
 
 
 def test_tails_are_the_last_two_legendre_coefficients():
@@ -122,31 +117,27 @@ def test_fold_finds_where_angles_go_back():
     assert cells.fold(cells.points - 40.0) is None
     inside = cells.points + 1.5 * np.exp(-50 * (cells.points - 3.0) ** 2)
     assert cells.fold(inside) == 3
-    between = cells.points.copy()
-    between[: 2 * ORDER] += 0.1
-    assert cells.fold(between) == 1
     beyond = cells.points.copy()
     beyond[-1] += 0.5
     assert cells.fold(beyond) == 6
 
 
 def test_fold_within_the_error_is_none():
-    """Labels that have met, and errors that are known, are no folds."""
+    """Labels that have met are no fold, nor is an overlap within the error."""
     cells = panels(1.0)
     points = cells.points.copy()
     points[5] = points[4] - 1e-3
     assert cells.fold(points) == 0
-    slack = np.zeros(7)
-    slack[0] = 2e-3
+    slack = 2e-3 * np.eye(7)[0]
     assert cells.fold(points, slack) is None
     assert cells.fold(points, slack[::-1]) == 0
     assert cells.fold(np.full(len(points), 2.0)) is None
     # Between two panels the error of either may be to blame.
-    between = cells.points.copy()
-    between[: 2 * ORDER] += 0.1
-    assert cells.fold(between) == 1
+    overlap = cells.points.copy()
+    overlap[: 2 * ORDER] += 0.1
+    assert cells.fold(overlap) == 1
     for error in ([0, 0.1, 0, 0, 0, 0, 0], [0, 0, 0.1, 0, 0, 0, 0]):
-        assert cells.fold(between, np.array(error)) is None
+        assert cells.fold(overlap, np.array(error)) is None
 
 
 @pytest.mark.parametrize(

@@ -37,4 +37,4 @@ def test_rows_are_polynomials():
     expected = np.zeros_like(before)
     expected[2:4] = weight * (t ** np.arange(2.0 * ROW)).reshape(2, ROW)
     # Rounding of numbers up to 2.
-    np.testing.assert_allclose(added, expected, atol=5e-16)
+    np.testing.assert_allclose(added, expected, rtol=0, atol=5e-16)
