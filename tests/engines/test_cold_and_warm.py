@@ -32,6 +32,7 @@ beta = 9.0
 [representation]
 {representation}
 [time]
+save = 5
 {time}
 """
 CARRIERS = {
@@ -45,6 +46,17 @@ CARRIERS = {
 }  # fmt: skip
 MODES = 'name = "perturbed_uniform"\nmodes = [%s]'
 ATOMS = 'name = "atoms"\nweights = [0.5, 0.25, 0.25]\n%s'
+
+
+def write_run_file(folder, manifold, initial, time, problem="", representation=""):
+    text = TEXT.format(
+        manifold=manifold,
+        initial=initial,
+        time=time,
+        problem=problem,
+        representation=representation,
+    )
+    (folder / "run.toml").write_text(text)
 
 
 def same_cold_and_warm(folder: Path, code: str) -> bool:
@@ -68,12 +80,7 @@ def test_moments_of_tokens(tmp_path):
 def test_result_hash(tmp_path, manifold, mode, carrier):
     """The first run after an installation would not be the one that all others repeat."""
     representation, problem, time = CARRIERS[carrier]
-    (tmp_path / "run.toml").write_text(
-        TEXT.format(
-            manifold=manifold, initial=MODES % mode, problem=problem,
-            representation=representation, time=f"save = 5\n{time}",
-        )
-    )  # fmt: skip
+    write_run_file(tmp_path, manifold, MODES % mode, time, problem, representation)
     assert same_cold_and_warm(tmp_path, RUN)
 
 
@@ -87,12 +94,7 @@ def test_result_hash(tmp_path, manifold, mode, carrier):
 )
 def test_result_hash_of_atoms(tmp_path, manifold, positions):
     """Merging atoms go by the same sums over pairs."""
-    (tmp_path / "run.toml").write_text(
-        TEXT.format(
-            manifold=manifold, initial=ATOMS % positions, problem="", representation="",
-            time="save = 5\nend = 5.0",
-        )
-    )  # fmt: skip
+    write_run_file(tmp_path, manifold, ATOMS % positions, "end = 5.0")
     assert same_cold_and_warm(tmp_path, RUN)
 
 
@@ -100,10 +102,5 @@ def test_result_hash_of_atoms(tmp_path, manifold, positions):
 def test_runs_without_the_compiler(tmp_path):
     """NUMBA_DISABLE_JIT=1, to look for an error with a debugger, would end in a traceback."""
     few = 'name = "particles"\ntokens = 5\ntolerance = 1e-2'
-    (tmp_path / "run.toml").write_text(
-        TEXT.format(
-            manifold="circle", initial=MODES % "[3, 0.1, 0.0]", problem="", representation=few,
-            time="save = 2\nend = 0.1",
-        )
-    )  # fmt: skip
+    write_run_file(tmp_path, "circle", MODES % "[3, 0.1, 0.0]", "end = 0.1", "", few)
     assert len(run_python(RUN, "slow.h5", cwd=tmp_path, NUMBA_DISABLE_JIT="1").stdout) > 8

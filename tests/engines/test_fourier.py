@@ -6,14 +6,12 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
-import scipy.special
 from any_threads import check_any_threads
 from parameters import each, refused, together
 
 from meanfield.engines import fourier as circle_points
 from meanfield.engines.fourier import cells, evaluate, gradient, moments, recurrence
 from meanfield.engines.fourier.tokens import own_velocity
-from meanfield.engines.pairs.circle import exponential_velocity_circle
 
 close = partial(np.testing.assert_allclose, rtol=0)
 METHODS = [cells, recurrence]
@@ -118,21 +116,6 @@ def test_gradient_is_the_derivative(n):
     close(gradient(field, angles), derivative, atol=3e-13)
     expected = derivative / _direct_values(divisor, angles)
     close(gradient(field, angles, divisor), expected, atol=1e-12)
-
-
-@pytest.mark.parametrize("n", [300, 21_000])
-@each("beta", [1.0, 9.0, 81.0], normalized=[False, True])
-def test_velocity_through_moments_is_the_pairwise_sum(beta, normalized, n):
-    """The whole walk tokens -> moments -> field -> velocity, against all pairs."""
-    rng = np.random.default_rng(8)
-    angles, weights = rng.uniform(-np.pi, np.pi, n), rng.dirichlet(np.ones(n))
-    max_degree = int(np.sqrt(70.0 * beta)) + 6
-    attention = scipy.special.ive(np.arange(max_degree + 1), beta)
-    modal = attention * moments(angles, weights, max_degree)
-    targets = angles[:64]
-    found = gradient(modal / beta, targets, modal if normalized else None)
-    exact = exponential_velocity_circle(angles, weights, beta, normalized, targets)
-    close(found, exact, atol=1e-13)
 
 
 @pytest.mark.parametrize("method", METHODS)

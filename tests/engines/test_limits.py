@@ -37,26 +37,37 @@ def physical() -> float:
 
 
 @pytest.mark.parametrize(
-    ("groups_", "files", "expected"),
+    ("limit", "groups_", "files", "expected"),
     [
-        ("0::/\n", {}, 8),
-        ("0::/job\n", {"job/cpu.max": "max 100000"}, 8),
-        ("0::/job\n", {"job/cpu.max": "250000 100000"}, 3),
-        ("0::/job/step\n", {"job/cpu.max": "200000 100000", "job/step/cpu.max": "max 1000"}, 2),
-        ("0::/job\n", {"job/cpu.max": "1000 100000"}, 1),
+        (limits.cores, "0::/\n", {}, 8),
+        (limits.cores, "0::/job\n", {"job/cpu.max": "max 100000"}, 8),
+        (limits.cores, "0::/job\n", {"job/cpu.max": "250000 100000"}, 3),
+        (limits.cores, "0::/job/step\n",
+         {"job/cpu.max": "200000 100000", "job/step/cpu.max": "max 1000"}, 2),
+        (limits.cores, "0::/job\n", {"job/cpu.max": "1000 100000"}, 1),
         # In a container its group is the root of the mount, whatever the host calls it.
-        ("0::/host/name\n", {"cpu.max": "400000 100000"}, 4),
-        ("1:cpu,cpuacct:/job\n",
+        (limits.cores, "0::/host/name\n", {"cpu.max": "400000 100000"}, 4),
+        (limits.cores, "1:cpu,cpuacct:/job\n",
          {"cpu/job/cpu.cfs_quota_us": "300000", "cpu/job/cpu.cfs_period_us": "100000"}, 3),
-        ("1:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 8),
-        ("nonsense\n", {"cpu.max": "100000 100000"}, 8),
-        ("0::/job\n", {"job/cpu.max": "garbage"}, 8),
+        (limits.cores, "1:cpu:/\n",
+         {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 8),
+        (limits.cores, "nonsense\n", {"cpu.max": "100000 100000"}, 8),
+        (limits.cores, "0::/job\n", {"job/cpu.max": "garbage"}, 8),
+        (limits.available_memory, "0::/\n", {}, physical()),
+        (limits.available_memory, "0::/job\n", {"job/memory.max": "max"}, physical()),
+        (limits.available_memory, "0::/job/step\n",
+         {"job/memory.max": "1048576", "job/step/memory.max": "9999999"}, 2**20),
+        (limits.available_memory, "5:memory:/job\n",
+         {"memory/job/memory.limit_in_bytes": "2097152"}, 2**21),
+        # Version 1 names no limit by a number that no machine has.
+        (limits.available_memory, "5:memory:/\n",
+         {"memory/memory.limit_in_bytes": "9223372036854771712"}, physical()),
     ],
 )  # fmt: skip
-def test_cores_are_those_of_the_group(groups, groups_, files, expected):
-    """In a container there would be as many threads as the host has cores."""
+def test_limits_are_those_of_the_group(groups, limit, groups_, files, expected):
+    """In a container there would be as many threads as the host has cores, or a run be killed."""
     describe(groups, groups_, files)
-    assert limits.cores() == expected
+    assert limit() == expected
 
 
 def test_cores_without_affinity_are_the_machine_s(monkeypatch):
@@ -64,23 +75,6 @@ def test_cores_without_affinity_are_the_machine_s(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 9)
     assert limits.cores() == 9
-
-
-@pytest.mark.parametrize(
-    ("groups_", "files", "expected"),
-    [
-        ("0::/\n", {}, None),
-        ("0::/job\n", {"job/memory.max": "max"}, None),
-        ("0::/job/step\n", {"job/memory.max": "1048576", "job/step/memory.max": "9999999"}, 2**20),
-        ("5:memory:/job\n", {"memory/job/memory.limit_in_bytes": "2097152"}, 2**21),
-        # Version 1 tells of no limit by a number that no machine has.
-        ("5:memory:/\n", {"memory/memory.limit_in_bytes": "9223372036854771712"}, None),
-    ],
-)
-def test_memory_is_that_of_the_group(groups, groups_, files, expected):
-    """A run that fits the host would be started in a container, and killed."""
-    describe(groups, groups_, files)
-    assert limits.available_memory() == (physical() if expected is None else expected)
 
 
 def test_memory_is_within_the_limit_of_the_shell(monkeypatch):

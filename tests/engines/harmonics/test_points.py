@@ -3,16 +3,13 @@
 import numpy as np
 import pytest
 from any_threads import check_any_threads
-from parameters import each, refused, together
+from parameters import refused, together
 from random_data import special_and_random, sphere_field
 from scipy.special import sph_harm_y
 
-import meanfield as mf
 from meanfield.engines.harmonics import points as sphere_points
 from meanfield.engines.harmonics import solid
 from meanfield.engines.harmonics.coefficients import count_of, index
-from meanfield.fields import engines
-from meanfield.fields.mean_field import interaction
 from meanfield.spaces.sphere.sphere import Sphere
 
 SPHERE = Sphere()
@@ -86,18 +83,6 @@ def test_gradient_is_that_of_a_sum_over_tokens():
     found = sphere_points.gradient(SPHERE.convolve(multipliers, moments), points)
     # |h'| is about 1: 24 degrees of l^2 / 24^2.
     np.testing.assert_allclose(found, expected, rtol=0, atol=5e-14)
-
-
-@each("flow", [mf.USA, mf.SA], beta=[1.0, 10.0, 50.0])
-def test_velocity_is_the_sum_over_all_pairs(beta, flow):
-    """Two routes to one velocity: moments and multipliers, or every pair of tokens."""
-    points = special_and_random(800)
-    mean_field = interaction(mf.Problem(SPHERE, mf.exponential(beta), flow))
-    found = mean_field.field(SPHERE.moments(points, None, mean_field.degree)).velocity(points)
-    expected = flow.strength * engines.pair_velocity(
-        SPHERE, mf.exponential(beta), points, None, flow.normalized
-    )
-    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-14 * np.abs(expected).max())
 
 
 def test_zonal_oracle_is_the_derivative_along_great_circles():

@@ -70,11 +70,8 @@ def exact(points: np.ndarray, order: int, degree: int) -> np.ndarray:
 
 @each("degree, order", [(25, 0), (25, 7), (64, 3), (64, 19)], place=PLACES)
 def test_moments_and_fields_are_exact_anywhere(place, degree, order):
-    """1e-13 of the sums for moments; fields of one coefficient, relative to the largest there is.
-
-    A recurrence in z alone is off by 5e-13 near a pole at degree 32 already; order 3 and 19 are
-    the last that share the polynomials of orders 0 and 16.
-    """
+    """A recurrence in z alone is off by 5e-13 near a pole at degree 32 already."""
+    # Order 3 and 19 are the last that share the polynomials of orders 0 and 16.
     points = PLACES[place]
     harmonics = exact(points, order, degree)
     rows = slice(index(order, order, degree), index(degree, order, degree) + 1)

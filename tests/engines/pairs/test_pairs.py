@@ -195,11 +195,9 @@ def test_tokens_without_mass_may_lie_at_any_distance(sums, beta):
 @on_both
 @each("angle", [1.0, np.pi], power=[1024.2, 1365.6, 1e300])
 def test_lost_partition_function_does_not_use_tokens_without_mass(sums, power, angle):
-    """The largest exponent is that of tokens with mass: a massless one in place is no help.
-
-    Divided by theirs, its exponential is 2^power, that of padding at angle pi 2^(3/4 power). In
-    doubles 2^1024.2 is infinite or NaN, which no mass of zero makes 0.
-    """
+    """The largest exponent is that of tokens with mass: a massless one in place is no help."""
+    # Divided by theirs, its exponential is 2^power, that of padding at angle pi 2^(3/4 power). In
+    # doubles 2^1024.2 is infinite or NaN, which no mass of zero makes 0.
     beta = power * np.log(2.0) / (1.0 - np.cos(angle))
     found = sums.velocity(sums.at([0.0, angle]), np.array([0.0, 1.0]), beta, True)
     # All the mass is at the second: the quotient is P x_2 whatever the exponentials.
@@ -236,22 +234,6 @@ def test_pairs_once_and_pairs_twice_agree(sums, n, normalized):
     among = sums.velocity(points, weights, 9.0, normalized)
     at = sums.velocity(points, weights, 9.0, normalized, points)
     np.testing.assert_allclose(among, at, rtol=0, atol=1e-14)
-
-
-@on_both
-@each("normalized", [False, True], beta=BETAS)
-def test_generic_kernel_gives_the_exponential_one(sums, beta, normalized):
-    """Two programs for one formula: NumPy's any-kernel sum and the compiled one."""
-    rng = np.random.default_rng(3)
-    points, weights = sums.random(700, rng), rng.dirichlet(np.ones(700))
-
-    def kernel(s):
-        return np.exp(beta * s - abs(beta))
-
-    generic = sums.engine.pairwise_velocity(kernel, points, weights, normalized)
-    found = sums.velocity(points, weights, beta, normalized)
-    # The cosine of NumPy's route is rounded at 1e-16, which beta multiplies.
-    np.testing.assert_allclose(generic, found, rtol=0, atol=(1.0 + abs(beta)) * 2e-15)
 
 
 @on_both
