@@ -141,8 +141,9 @@ def test_density_that_touches_zero_is_accepted():
         (mf.from_density, np.array([1.0, 0.1 + 0j])),
         (mf.perturbed_uniform, [[1, 0.1, 0.0]]),
         (mf.mixture, [[1.0, 0.0, 2.0]]),
+        (mf.from_values, np.ones(4)),
     ],
-    ids=["points", "weights", "density", "modes", "mixture"],
+    ids=["points", "weights", "density", "modes", "mixture", "values"],
 )
 def test_laws_keep_their_arguments(law, argument):
     """Reusing an array would change a law that is built later."""

@@ -122,13 +122,6 @@ def test_values_on_the_circle_are_met_and_no_degree_is_wasted(count):
     assert built.max_degree == count // 2
 
 
-def test_values_of_a_density_are_that_density():
-    """Angles would begin elsewhere, or go round the other way."""
-    angles = 2.0 * np.pi * np.arange(64) / 64
-    exact = mf.von_mises_fisher(2.0, mean=1.0).build(CIRCLE)
-    assert distance(mf.from_values(bump(angles)).build(CIRCLE), exact) < 1e-14
-
-
 def test_degrees_above_those_of_the_first_grid_are_detected():
     """They fold onto others at its nodes, or fall between its degrees: the law would be uniform."""
     for k in (257, 768, 1000):
@@ -199,14 +192,6 @@ def test_own_laws_are_plain_data(law):
     assert again == law and hash(again) == hash(law)
     assert law != mf.from_function(ripple) and law != mf.from_values(np.ones(6))
     assert eval(repr(mf.from_function(bump)), {"from_function": mf.from_function, "bump": bump})
-
-
-def test_values_are_a_copy():
-    """A law that is not yet built would change with the user's array."""
-    values = np.ones(4)
-    law = mf.from_values(values)
-    values[0] = 9.0
-    assert law == mf.from_values(np.ones(4))
 
 
 def test_runs_and_ensembles_start_from_a_function():

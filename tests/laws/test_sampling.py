@@ -54,16 +54,6 @@ def test_tokens_follow_the_cumulative_distribution(name):
     assert kstest(cumulative, "uniform").pvalue > 1e-3
 
 
-def test_tokens_are_decided_by_the_seed():
-    """The same generator gives the same tokens, another gives others."""
-    density = LAWS["perturbed"].build(CIRCLE)
-    first, again, other = (
-        mf.sample_tokens(density, 100, np.random.default_rng(seed)) for seed in (1, 1, 2)
-    )
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, other)
-
-
 def test_tokens_of_uniform_need_no_rejection():
     """Exactly as many random numbers as tokens."""
     density = mf.uniform().build(CIRCLE)
