@@ -34,7 +34,6 @@ def test_degree_doubles_while_the_tail_is_far_below_the_tolerance():
     assert carrier.adapt(0.0, carrier.state) is None
     carrier = represented(64, 1.1e-11j)
     wider = carrier.adapt(0.0, carrier.state)
-    assert wider is not None
     assert wider.grid.max_degree == 128
     assert np.array_equal(wider.state[:65], carrier.state)
     assert np.array_equal(wider.state[65:], np.zeros(64))
@@ -44,7 +43,7 @@ def test_degree_stops_at_the_largest():
     """128 becomes 200, and 200 stays."""
     carrier = represented(128, 1e-6)
     wider = carrier.adapt(0.0, carrier.state)
-    assert wider is not None and wider.grid.max_degree == 200
+    assert wider.grid.max_degree == 200
     full = represented(200, 1e-6)
     assert full.adapt(0.0, full.state) is None
     assert full.refined(full.state, full.state) is None

@@ -55,13 +55,10 @@ def parameter(s: FloatArray) -> ComplexArray:
     return np.asarray((0.1 + 0.3 * s) * np.exp(2j * s))
 
 
-def poisson(s: float) -> mf.Law:
-    return mf.from_density(np.conj(parameter(np.asarray(s))) ** np.arange(40))
-
-
 def test_linear_layers_converge_to_the_reduction():
     """Poisson densities stay so: zeta' = (H - conj(H) zeta^2) / 2, H = (1 / s) int_0^s zeta."""
-    problem = mf.Problem(mf.Circle(), causal(0.0), initial=mf.from_labels(poisson))
+    law = mf.from_labels(lambda s: mf.from_density(np.conj(parameter(s)) ** np.arange(40)))
+    problem = mf.Problem(mf.Circle(), causal(0.0), initial=law)
     density = last(mf.simulate(problem, until=2.0, save=2, labels=48))
     exact = causal_poisson(problem.unlabelled, parameter, [2.0], density.labels)[0]
     np.testing.assert_allclose(np.conj(density.parts[:, 1]), exact, rtol=0, atol=1e-9)

@@ -9,7 +9,6 @@ import meanfield as mf
 from meanfield.carriers.step_limits import (
     FEATURES,
     check_carries,
-    check_movable,
     contraction_rate,
     under_resolved,
 )
@@ -53,9 +52,3 @@ def test_functions_of_time_are_not_sent_to_auto(beta, remedy):
     problem = mf.Problem(mf.Circle(), mf.exponential(beta))
     reason = under_resolved("spectral tail", 64, problem)
     assert reason.endswith(f'raise max_degree, or take "characteristics"{remedy}')
-
-
-def test_kernels_beyond_the_manifold_are_refused():
-    """Memory would be filled before the first step."""
-    problem = mf.Problem(mf.Sphere(), mf.exponential(1e6), mf.USA)
-    refused("the kernel needs degree .*, at most .* on the sphere", check_movable, problem)
