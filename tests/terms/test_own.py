@@ -9,7 +9,7 @@ from typing import Any
 import core
 import numpy as np
 import pytest
-from parameters import refused
+from parameters import refused, together
 from run_folder import Folder, assert_resumes, whole_and_resumed
 
 import meanfield as mf
@@ -256,10 +256,9 @@ def test_stages_change_attention_beside_a_term():
 @pytest.mark.parametrize("end", [0.5, 0.99, 1.0 - 1e-6])
 def test_a_last_short_stage_is_not_left_out(end):
     """A step of an earlier stage could reach the end of the run, which is then saved from it."""
-    turn = np.array([[0.0, -1.0], [1.0, 0.0]])
-    stages = [mf.Stage(end=end), mf.Stage(drift=mf.LinearDrift(1e3 * turn))]
-    problem = mf.Problem(mf.Circle(), [mf.LinearDrift(0.1 * turn), Turning()], stages=stages)
-    problem = replace(problem, initial=mf.from_points([0.3, 2.0]))
+    slow, fast = (mf.LinearDrift([[0.0, -rate], [rate, 0.0]]) for rate in (0.1, 1e3))
+    stages, law = [mf.Stage(end=end), mf.Stage(drift=fast)], mf.from_points([0.3, 2.0])
+    problem = mf.Problem(mf.Circle(), [slow, Turning()], initial=law, stages=stages)
     run = mf.simulate(problem, 1.0, save=[1.0], tolerance=1e-10)
     expected = 0.3 + 0.1 * end + 1e3 * (1.0 - end) + np.sin(1.0)
     assert abs(np.exp(1j * run.measures[0].points[0]) - np.exp(1j * expected)) < 1e-7
@@ -275,31 +274,41 @@ def test_the_field_alone_is_enough_but_for_characteristics():
     refused("characteristics need a divergence", fixed.velocity_and_divergence, np.zeros(2))
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (np.zeros((2, 3)), r"must give u as an array .* shape \(2, 2\), got an array of shape"),
-        (None, r"must give u as an array of real numbers of shape \(2, 2\), got None"),
-        ("x", r"must give u .*, got 'x' \(str\)"),
-        (np.zeros((2, 2)) * 1j, "must give u .*, got an array of complex128"),
-        ((np.zeros((2, 2)), None), "must give u as an array .* got"),
-        (mf.VectorField(np.zeros((2, 2)), 0.0), r"must give trace as .* shape \(2,\), got 0.0"),
-    ],
-)
-def test_wrong_fields_are_refused_at_once(value, message):
-    """NumPy would broadcast them, or fail in the middle of a run."""
-    refused(rf"^Returns.field {message}", mf.Problem, mf.Circle(), [Returns(value)])
+class Labels:
+    def field(self, seen: mf.Seen, x: FloatArray, time: float, label: FloatArray) -> FloatArray:
+        return x * label[:, None]
 
 
-@pytest.mark.parametrize(("terms", "error", "message"), [
-    ([Softmax], TypeError, r"a term must be .* got the class Softmax; write Softmax\(\), with"),
-    ([3.0], TypeError, r"a term must be an attention, .*field\(seen, x, time\), got 3.0"),
-    ([mf.linear(), mf.linear()], ValueError, "got 2 attentions: give all heads to one"),
-    ([mf.LinearDrift(1.0), mf.LinearDrift(1.0)], TypeError, "a term must be .*, got LinearDrift"),
+@together("term, error, message", [
+    # NumPy would broadcast wrong fields, or fail in the middle of a run.
+    (Returns(np.zeros((2, 3))), ValueError,
+     r"^Returns.field must give u as an array .* shape \(2, 2\), got an array of shape"),
+    (Returns(None), ValueError,
+     r"^Returns.field must give u as an array of real numbers of shape \(2, 2\), got None"),
+    (Returns("x"), ValueError, r"^Returns.field must give u .*, got 'x' \(str\)"),
+    (Returns(np.zeros((2, 2)) * 1j), ValueError, "^Returns.field .* u .*, got an array of complex"),
+    (Returns((np.zeros((2, 2)), None)), ValueError, "^Returns.field must give u as an array .* go"),
+    (Returns(mf.VectorField(np.zeros((2, 2)), 0.0)), ValueError,
+     r"^Returns.field must give trace as .* shape \(2,\), got 0.0"),
+    (Labels(), TypeError, "Labels.field: write label=None, for tokens without"),
+    # A class without brackets would have no self.
+    (Softmax, TypeError,
+     r"^Problem: a term must be .* got the class Softmax; write Softmax\(\), with"),
+    (3.0, TypeError,
+     r"^Problem: a term must be an attention, .*field\(seen, x, time\), got 3.0"),
 ])  # fmt: skip
-def test_wrong_terms_are_refused(terms, error, message):
-    """A class without brackets would have no self."""
-    refused(f"^Problem: {message}", mf.Problem, mf.Circle(), terms, error=error)
+def test_wrong_terms_are_refused(term, error, message):
+    """The mistake would surface in a run."""
+    refused(message, mf.Problem, mf.Circle(), [term], error=error)
+
+
+def test_second_attentions_and_drifts_are_refused():
+    """One of the two would be left out."""
+    message = "^Problem: got 2 attentions: give all heads to one"
+    refused(message, mf.Problem, mf.Circle(), [mf.linear(), mf.linear()])
+    drifts = [mf.LinearDrift(1.0), mf.LinearDrift(1.0)]
+    message = "^Problem: a term must be .*, got LinearDrift"
+    refused(message, mf.Problem, mf.Circle(), drifts, error=TypeError)
 
 
 def test_layers_labels_and_atoms_are_refused():
@@ -356,17 +365,6 @@ def test_a_term_without_a_measure_is_refused():
     problem = mf.Problem(mf.Circle(), [Linear()], initial=LAW)
     refused("a drift or a term of your own moves tokens too", mf.growth_rates, problem, 3)
     refused("not for terms of your own", mf.fluctuations, problem, until=1.0)
-
-
-def test_a_label_has_a_default():
-    """Tokens without labels would end in the message of Python."""
-
-    class Labels:
-        def field(self, seen: mf.Seen, x: FloatArray, time: float, label: FloatArray) -> FloatArray:
-            return x * label[:, None]
-
-    law, message = mf.from_points([0.0, 1.0]), "Labels.field: write label=None, for tokens without"
-    refused(message, mf.Problem, mf.Circle(), [Labels()], initial=law, error=TypeError)
 
 
 def test_moments_are_sums_of_products():
@@ -432,18 +430,13 @@ def test_studies_run_terms_in_other_processes():
 FILE = """\
 import numpy as np
 import meanfield as mf
-
-
 class Linear:
     def field(self, seen, x, time):
         t = seen.moment(3)
         u = np.einsum("abc,na,nb->nc", t, x, x) * (1.0 + time)
         return mf.VectorField(u)
-
     def steepness(self, d):
         return 4.0
-
-
 instance = Linear()
 nothing = 3.0
 """

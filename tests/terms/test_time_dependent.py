@@ -1,9 +1,9 @@
 """Parameters that are functions of time, against an integration of the tokens' equation."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import core
 import numpy as np
 import pytest
 from parameters import refused
@@ -40,33 +40,27 @@ def value(t: float) -> FloatArray:
     return np.array([[1.0, 0.5 * t], [0.0, 1.0]])
 
 
-def expected(normalization: str, drift: bool, values: bool) -> FloatArray:
-    """Angles at time 1: weights e^{beta(t) s}, without denominator over e^{beta(0)}."""
+@pytest.mark.parametrize(("normalization", "until"), [("softmax", 1.0), ("none", 0.1)])
+@pytest.mark.parametrize(("drift", "values"), [(False, False), (True, False), (False, True)])
+def test_tokens_follow_functions_of_time(normalization, until, drift, values):
+    """Parameters would stay at their start, or the clock follow beta."""
 
     def rate(t: float, a: FloatArray) -> FloatArray:
         x = np.stack([np.cos(a), np.sin(a)], axis=1)
-        weights = np.exp(beta(t) * x @ x.T - beta(0.0))
-        total = len(a) if normalization == "none" else weights.sum(axis=1, keepdims=True)
-        u = weights @ x / total
-        u = u @ value(t).T if values else u
-        u = u + x @ turn(t).T if drift else u
+        head = beta(t) * np.eye(2), value(t) if values else np.eye(2)
+        terms = [core.attention([head], normalization, beta(0.0))]
+        terms += [core.drift(turn(t))] if drift else []
+        u = core.Problem(terms).velocity(core.Points(x, np.full(9, 1 / 9)), x)
         return x[:, 0] * u[:, 1] - x[:, 1] * u[:, 0]
 
-    ends = (0.0, 1.0) if normalization == "softmax" else (0.0, 0.1)
-    return solve_ivp(rate, ends, ANGLES, method="DOP853", rtol=1e-12, atol=1e-12).y[:, -1]
-
-
-@pytest.mark.parametrize("normalization", ["softmax", "none"])
-@pytest.mark.parametrize(("drift", "values"), [(False, False), (True, False), (False, True)])
-def test_tokens_follow_functions_of_time(normalization, drift, values):
-    """Parameters would stay at their start, or the clock follow beta."""
+    steps = {"method": "DOP853", "rtol": 1e-12, "atol": 1e-12}
+    expected = solve_ivp(rate, (0.0, until), ANGLES, **steps).y[:, -1]
     head = mf.Head(value=value if values else 1.0)
     attention, law = mf.Attention([head], normalization, beta=beta), mf.from_points(ANGLES)
     given = {"drift": mf.LinearDrift(turn)} if drift else {}
     problem = mf.Problem(mf.Circle(), attention, initial=law, **given)
-    until = 1.0 if normalization == "softmax" else 0.1
     run = mf.simulate(problem, until, save=[until], tolerance=1e-11)
-    assert np.abs(run.measures[-1].points - expected(normalization, drift, values)).max() < 1e-9
+    assert np.abs(run.measures[-1].points - expected).max() < 1e-9
 
 
 @pytest.mark.slow
@@ -176,16 +170,10 @@ def test_constants_take_the_place_of_functions():
 
 FILE = """\
 import math
-
-
 def beta(t):
     return 2.0 + t
-
-
 def turn(t):
     return [[0.0, -math.cos(t)], [math.cos(t), 0.0]]
-
-
 def diffusivity(t):
     return 0.1 + 0.1 * t
 """
@@ -277,8 +265,25 @@ def test_a_function_of_a_kernel_keeps_the_symmetry_of_the_start():
     assert abs(run.measures[-1].moments(1)[1]) < 1e-14
 
 
-def expected_moments(strength: Callable[[float], float], until: float) -> ComplexArray:
-    """Moments of `PULSED` to degree 32, of c_k' = -ik (f v)_k on 128 nodes."""
+@pytest.mark.parametrize(
+    ("strength", "until", "save", "tolerance", "allowed"),
+    [
+        # Errors of the few large coefficients would vanish in the mean over all: 20 tolerances. One
+        # tolerance in a step, of which some add up.
+        (lambda t: 1.0 + 3.0 * np.sin(20.0 * t), 2.0, 2, 1e-8, 4e-8),
+        # States inside a step would jump by 1e33 or end the run, and later ones miss the pulse,
+        # which moves moments by 0.1.
+        pytest.param(
+            lambda t: 0.01 + 10.0 * np.exp(-(((t - 2.3) / 0.02) ** 2)), 4.0, 41, 1e-8, 1e-7,
+            marks=pytest.mark.slow,
+        ),
+        # Steps would count as vanished beside the rate of time 0.
+        (lambda t: 1e-30 + t, 2.0, 2, 1e-10, 1e-9),
+    ],
+    ids=["fast", "pulse", "from nothing"],
+)  # fmt: skip
+def test_densities_follow_a_strength_of_time(strength, until, save, tolerance, allowed):
+    """Moments c_k' = -ik (f v)_k on 128 nodes: a step would miss how the strength changes."""
     k, n = np.arange(33), 128
     bessel = ive(k, 3.0)
     start = np.zeros(33, dtype=complex)
@@ -288,33 +293,12 @@ def expected_moments(strength: Callable[[float], float], until: float) -> Comple
         f, slope, z = np.fft.irfft(np.array([c, 1j * k * bessel / 3.0 * c, bessel * c]), n) * n
         return -1j * k * np.fft.rfft(f * strength(t) * slope / z)[:33] / n
 
-    steps = {"rtol": 1e-12, "atol": 1e-13, "max_step": 0.02}
-    return solve_ivp(rate, (0.0, until), start, method="DOP853", **steps).y[:, -1]
-
-
-def pulsed(strength: Callable[[float], float]) -> mf.Problem:
-    return mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow("softmax", strength), PULSED)
-
-
-def test_densities_follow_a_fast_strength():
-    """Errors of the few large coefficients would vanish in the mean over all: 20 tolerances."""
-    run = mf.simulate(pulsed(lambda t: 1.0 + 3.0 * np.sin(20.0 * t)), 2.0, save=2, tolerance=1e-8)
-    exact = expected_moments(lambda t: 1.0 + 3.0 * np.sin(20.0 * t), 2.0)
-    # One tolerance in a step, of which some add up.
-    assert np.abs(run.moments[-1, :9] - exact[:9]).max() < 4e-8
-
-
-@pytest.mark.slow
-def test_a_pulse_inside_a_step_is_met_by_saved_states():
-    """States inside a step would jump by 1e33 or end the run, and later ones miss the pulse."""
-
-    def strength(t: float) -> float:
-        return 0.01 + 10.0 * np.exp(-(((t - 2.3) / 0.02) ** 2))
-
-    run = mf.simulate(pulsed(strength), 4.0, save=41, tolerance=1e-8)
-    assert run.diagnostics["rejected"][-1] > 0
-    # It moves moments by 0.1.
-    assert np.abs(run.moments[-1, :9] - expected_moments(strength, 4.0)[:9]).max() < 1e-7
+    steps = {"method": "DOP853", "rtol": 1e-12, "atol": 1e-13, "max_step": 0.02}
+    exact = solve_ivp(rate, (0.0, until), start, **steps).y[:, -1]
+    problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.Flow("softmax", strength), PULSED)
+    run = mf.simulate(problem, until, save=save, tolerance=tolerance)
+    assert np.abs(run.moments[-1, :9] - exact[:9]).max() < allowed
+    assert save != 41 or run.diagnostics["rejected"][-1] > 0
 
 
 @pytest.mark.parametrize(
@@ -342,12 +326,6 @@ def test_functions_are_not_evaluated_beyond_the_end(options):
     long = mf.simulate(problem, 1.5, save=4, **options)
     # The end cuts a step and changes no state.
     assert np.array_equal(short.moments, long.moments[:3])
-
-
-def test_a_strength_that_begins_at_next_to_nothing_grows():
-    """Steps would count as vanished beside the rate of time 0."""
-    run = mf.simulate(pulsed(lambda t: 1e-30 + t), 2.0, save=2)
-    assert np.abs(run.moments[-1, :9] - expected_moments(lambda t: t, 2.0)[:9]).max() < 1e-9
 
 
 @pytest.mark.parametrize("value", ["4", None, (1.0,)])

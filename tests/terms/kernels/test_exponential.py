@@ -49,15 +49,6 @@ def test_multipliers_equal_quadrature(dimension, beta):
         np.testing.assert_allclose(result, expected, rtol=0, atol=2e-14 * abs(expected).max())
 
 
-@pytest.mark.parametrize("beta", [-9.0, 9.0, 1e4])
-def test_potential_is_a_primitive_of_attention(beta):
-    """W' = a: a kernel with another primitive moves tokens differently."""
-    kernel, s, h = exponential(beta), np.linspace(-0.99, 0.99, 41), 1e-5 / np.sqrt(abs(beta))
-    slope = (kernel.potential(s + h) - kernel.potential(s - h)) / (2 * h)
-    # Differences of second order: (beta h)^2 / 6 relative, and rounding eps beta / h.
-    assert slope == pytest.approx(kernel.attention(s), rel=(beta * h) ** 2, abs=1e-9)
-
-
 @pytest.mark.parametrize("dimension", [1, 2, 63])
 def test_multipliers_do_not_depend_on_their_number(dimension):
     """A recurrence started too low would show in the last ones."""

@@ -41,17 +41,6 @@ def test_series_up_to_degree_is_the_kernel(beta):
     np.testing.assert_allclose(velocity, expected, rtol=0, atol=slack)
 
 
-@pytest.mark.parametrize("beta", [9.0, 81.0, 1e4])
-def test_degree_grows_like_the_square_root_of_beta(beta):
-    """About sqrt(70 beta) + 6: a wrong rule would make every transform longer or wrong."""
-    assert exponential(beta).degree(1) == pytest.approx(np.sqrt(70 * beta) + 6, rel=0.07)
-
-
-def test_degree_of_the_linear_kernel_is_one():
-    """Kuramoto's tokens depend on the mean vector only."""
-    assert [linear().degree(m) for m in (1, 2, 7)] == [1, 1, 1]
-
-
 @pytest.mark.parametrize("dimension", [1, 2, 3, 7, 63])
 def test_multipliers_of_the_linear_kernel_equal_quadrature(dimension):
     """w_1 = 1/d and nothing else; a_0 = 1 and nothing else."""
