@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from head_oracle import MASSES_3, TOKENS_3
 
 import meanfield as mf
 from meanfield.carriers.idle import uniform_is_stationary
-from meanfield.fields.interactions import fixed_field, interaction_of, transport
+from meanfield.fields.interactions import interaction_of, transport
 from meanfield.observables import energy_note, interaction_energy
 from meanfield.terms.fixed import ACTIVATIONS
 
@@ -61,22 +60,6 @@ def test_carriers_agree(kernel, flow):
     assert np.abs(moments[1] - moments[0]).max() < 1e-10
     # Tokens stand for cells of mass 1e-4: their moments are known to its square.
     assert np.abs(moments[2] - moments[0]).max() < 1e-6
-
-
-def test_attention_and_a_layer_move_tokens_as_known():
-    """Four tokens under softmax and a tanh layer, by an independent high-order integration."""
-    law = mf.from_points(TOKENS_3, MASSES_3)
-    problem = mf.Problem(mf.Sphere(), mf.exponential(3.0), mf.SA, law, feed_forward=WIDE)
-    first = [0.8393117046495, -0.4054672050991, -0.2883455438179]
-    assert np.allclose(fixed_field(problem).velocity(TOKENS_3)[0], first, atol=1e-12)
-    run = mf.simulate(problem, until=1.0, save=[1.0], representation="particles", tolerance=1e-12)
-    expected = [
-        [0.9892936195381, -0.0984837518028, 0.1076990481478],
-        [-0.7244673281257, 0.3706966792268, 0.5811463348319],
-        [-0.3952063517810, -0.7303440284040, -0.5571440923913],
-        [0.8538839001295, -0.2397647100706, -0.4619471494711],
-    ]
-    assert np.abs(run.measures[-1].points - expected).max() < 1e-9
 
 
 @pytest.mark.slow

@@ -12,27 +12,6 @@ from meanfield.terms.kernels import KERNELS
 LAW = mf.mixture([(0.6, 0.3, 2.0), (0.4, 2.0, 1.0)]).build(mf.Circle())
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_interaction_holds_the_multipliers_with_strength(name):
-    """Up to the kernel's degree; the constant of the potential moves nothing and is left out."""
-    kernel = KERNELS[name](6.0)
-    mean_field = interaction(mf.Problem(mf.Circle(), kernel, mf.Flow("none", strength=-2.0)))
-    assert mean_field.degree == kernel.degree(1)
-    assert mean_field.potential_multipliers[0] == 0.0
-    expected = -2.0 * kernel.potential_multipliers(1, mean_field.degree)[1:]
-    assert np.array_equal(mean_field.potential_multipliers[1:], expected)
-    assert mean_field.attention_multipliers is None
-
-
-def test_partition_is_there_only_when_normalized():
-    """Z = a * mu for softmax; nothing to divide by otherwise."""
-    kernel, moments = mf.exponential(6.0), LAW.moments(40)
-    softmax, none = (interaction(mf.Problem(mf.Circle(), kernel, f)) for f in (mf.SA, mf.USA))
-    expected = kernel.attention_multipliers(1, softmax.degree) * moments[: softmax.degree + 1]
-    assert np.array_equal(softmax.field(moments).partition, expected)
-    assert none.field(moments).partition is None
-
-
 def test_field_of_few_moments_is_cut_to_them():
     """A density of low degree has no more moments than that."""
     mean_field = interaction(mf.Problem(mf.Circle(), mf.exponential(6.0), mf.USA))

@@ -11,8 +11,6 @@ from meanfield.arrays import EPS
 from meanfield.engines.harmonics import coefficients as packing
 from meanfield.engines.row_scale import row_scale
 from meanfield.engines.threads import set_threads
-from meanfield.fields import engines
-from meanfield.fields.mean_field import interaction
 from meanfield.fields.sphere.heads import head_table, transport, velocity
 from meanfield.terms.attention import HeadMatrices
 
@@ -75,24 +73,6 @@ def test_quotient_is_taken_at_the_token():
     # Rounding 1e-14 over the least Z, e^{20 (0.3 - 1)}.
     assert np.abs(result - expected).max() < 1e-7
     assert np.median(np.abs(result - expected)) < 1e-9
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("flow", [mf.SA, mf.USA])
-def test_identity_head_is_the_zonal_kernel(flow):
-    """Heads and kernels would be two theories."""
-    felt = interaction(mf.Problem(SPHERE, mf.exponential(10.0), flow))
-    head = HeadMatrices(10.0 * np.eye(3), np.eye(3))
-    table = head_table(head, flow.normalized, 10.0)
-    points = SPHERE.random_points(2000, np.random.default_rng(3))
-    expected = engines.velocity(felt, points, None)
-    result = by_series([head], flow.normalized, points, points, None, 10.0)
-    assert np.abs(result - expected).max() < 1e-13
-    density = packing.from_modes([[1, 0, 0.3], [2, 1, 0.2], [5, -3, 0.1]])
-    density = packing.resize(density, 24)
-    change = transport([table], 24)(density)
-    assert change[0] == 0.0
-    assert np.abs(change - felt.transport(24)(density, False)).max() < 1e-13
 
 
 def test_right_hand_side_of_polynomials_is_free_of_aliasing():
