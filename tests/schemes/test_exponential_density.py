@@ -103,18 +103,6 @@ def test_small_perturbations_grow_at_their_rates(manifold: str, flow: str) -> No
     np.testing.assert_allclose(grown, 1e-8 * np.exp(rate * steps.time), rtol=1e-12)
 
 
-@pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("manifold", MANIFOLDS)
-def test_uniform_stays_to_the_bit(manifold: str, flow: str) -> None:
-    """Rounding would grow where uniform is unstable."""
-    carrier, _ = case(manifold, flow)
-    uniform = np.where(np.arange(len(carrier.state)) == 0, 1.0 + 0j, 0.0)
-    steps = stepper(carrier, uniform, 1e-8)
-    for _ in range(5):
-        assert steps.step()
-    assert np.array_equal(steps.state, uniform)
-
-
 @pytest.mark.parametrize("step", [1e-3, 0.3, 3.0])
 def test_stationary_state_of_noisy_kuramoto_stays(step: float) -> None:
     """Density exp(kappa cos theta) / I_0(kappa) rests at D = I_1(kappa) / (kappa I_0(kappa))."""

@@ -13,7 +13,7 @@ from parameters import refused
 
 import meanfield as mf
 from meanfield.carriers import DensityRepresentation, Options, represent
-from meanfield.schemes import INTEGRATORS, Start, dop853, rk45, runge_kutta
+from meanfield.schemes import INTEGRATORS, Start, dop853, runge_kutta
 
 ANGLE = 0.8
 # Steps in t = 2 by halving, between rounding and the range where the order is not yet seen.
@@ -179,21 +179,6 @@ def test_unknown_method_is_refused() -> None:
     """The message lists what is known."""
     make = partial(runge_kutta, lambda t, y: y, 0.0, np.ones(1), tolerance=1e-6)
     refused("method 'RK4' is not known. Known: DOP853, RK45", make, method="RK4")
-
-
-@pytest.mark.parametrize("starter, method", [(dop853, "DOP853"), (rk45, "RK45")])
-def test_starters_take_the_method_of_their_name(starter: Callable, method: str) -> None:
-    """Another order would have other steps."""
-    start, state = Start(0.0, np.array([1.0, 2.0]), 0.125, 2.0), np.array([1.0, 2.0])
-    steppers = (
-        starter(lambda t, y: -y * y, start, 1e-4),
-        runge_kutta(
-            lambda t, y: -y * y, 0.0, state, tolerance=1e-4, step=0.125, method=method, unit=2.0
-        ),
-    )
-    for stepper in steppers:
-        stepper.step()
-    np.testing.assert_array_equal(*(stepper.state for stepper in steppers))
 
 
 def test_rounding_of_times_is_no_error() -> None:
