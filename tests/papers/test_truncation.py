@@ -152,24 +152,21 @@ def test_parting_is_the_largest_slope():
 
 
 @pytest.mark.parametrize(
-    ("d", "beta", "degrees", "features"),
+    ("d", "beta", "features"),
     [
-        (2, 25.0, (13, 20, 30, 38), (27, 41, 61, 77)),
-        (3, 5.0, (7, 10, 15, 20), (64, 121, 256, 441)),
-        (8, 5.0, (8, 12, 17, 22), (9867, 82212, 591261, 2744820)),
-        (16, 1.0, (4, 6, 10, 13), (4692, 69768, 4576264, 54826020)),
+        (2, 25.0, (27, 41, 61, 77)),
+        (3, 5.0, (64, 121, 256, 441)),
+        (8, 5.0, (9867, 82212, 591261, 2744820)),
+        (16, 1.0, (4692, 69768, 4576264, 54826020)),
     ],
 )
-def test_least_degrees(d, beta, degrees, features):
+def test_least_degrees(d, beta, features):
     """A degree too few breaks the promise, one too many costs features."""
-    problem = attention(d, beta)
-    truncations = [mf.truncation(problem, error=error) for error in (1e-2, 1e-4, 1e-8, 1e-12)]
-    assert tuple(each.degree for each in truncations) == degrees
-    assert tuple(each.features for each in truncations) == features
-    for each, error in zip(truncations, (1e-2, 1e-4, 1e-8, 1e-12), strict=True):
+    problem, errors = attention(d, beta), (1e-2, 1e-4, 1e-8, 1e-12, 1e-100)
+    truncations = [mf.truncation(problem, error=error) for error in errors]
+    for each, error in zip(truncations, errors, strict=True):
         assert each.kernel_error <= error < mf.truncation(problem, each.degree - 1).kernel_error
-    far = mf.truncation(problem, error=1e-100)
-    assert far.kernel_error <= 1e-100 < mf.truncation(problem, far.degree - 1).kernel_error
+    assert tuple(each.features for each in truncations[:4]) == features
 
 
 @pytest.mark.slow

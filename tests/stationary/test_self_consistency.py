@@ -69,18 +69,6 @@ def test_density_has_the_moments_of_the_image(manifold):
     np.testing.assert_allclose(result, equation.image(moments, diffusivity), rtol=0, atol=1e-13)
 
 
-def test_normalised_density_is_a_power_of_the_partition_function():
-    """For SA f = (a*f)^{1/(c D)}: here a*f by direct summation over the kernel."""
-    flow = mf.Flow(normalized=True, strength=1.5, diffusivity=0.2)
-    problem = mf.Problem(mf.Circle(), mf.exponential(4.0), flow)
-    state = stationary_state(problem)
-    angles = 2 * np.pi * np.arange(256) / 256
-    f = mf.Circle().evaluate(state.density().coefficients, angles)
-    partition = problem.kernel.attention(np.cos(angles[:, None] - angles)) @ f / 256
-    power = partition ** (1.5 / (4.0 * 0.2))
-    np.testing.assert_allclose(f, power / power.mean(), rtol=0, atol=1e-13 * f.max())
-
-
 @pytest.mark.parametrize("flow", [mf.USA, mf.Flow("none", strength=0.5)], ids=str)
 @pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: manifold.name)
 def test_free_energy_is_entropy_and_interaction(manifold, flow):

@@ -134,22 +134,32 @@ def test_symmetry_with_too_few_nodes_is_refined(manifold, beta, share, name):
 @pytest.mark.parametrize("share", [0.9, 0.3, 0.05])
 def test_softmax_of_anti_attention_orders(manifold, share):
     """At beta = -7 the state exists, but ten digits of it at most: no reason to refuse it."""
-    # Against f = (a*f)^{1/(c D)} with a*f summed over the kernel, where no digits are lost.
-    problem = noisy(manifold, mf.exponential(-7.0), share, mf.SA)
-    state = stationary_state(problem)
+    state = stationary_state(noisy(manifold, mf.exponential(-7.0), share, mf.SA))
     assert state.order_parameter > 0.9
     assert state.residual < 1e-9
-    if manifold.dimension == 1:
-        angles, f = state.symmetry.angles, state.nodal_density
-        masses = 0.5 * state.symmetry.weights * f
-        partition = sum(
-            problem.kernel.attention(np.cos(angles[:, None] - sign * angles)) @ masses
-            for sign in (1, -1)
-        )
-        log_power = np.log(partition) / (-7.0 * state.diffusivity)
-        power = np.exp(log_power - log_power.max())
-        power /= state.symmetry.weights @ power
-        np.testing.assert_allclose(f, power, rtol=0, atol=1e-7 * f.max())
+
+
+@pytest.mark.parametrize(
+    ("beta", "share", "strength", "error"),
+    [
+        (4.0, 0.3, 1.5, 1e-13),
+        (-7.0, 0.9, 1.0, 1e-7),
+        (-7.0, 0.3, 1.0, 1e-7),
+        (-7.0, 0.05, 1.0, 1e-7),
+    ],
+)
+def test_normalised_density_is_a_power_of_the_partition_function(beta, share, strength, error):
+    """For SA f = (a*f)^{1/(c D)}: here a*f by direct summation, where no digits are lost."""
+    problem = noisy(mf.Circle(), mf.exponential(beta), share, mf.Flow(True, strength))
+    state = stationary_state(problem)
+    angles, weights, f = state.symmetry.angles, state.symmetry.weights, state.nodal_density
+    partition = sum(
+        problem.kernel.attention(np.cos(angles[:, None] - sign * angles)) @ (0.5 * weights * f)
+        for sign in (1, -1)
+    )
+    log_power = strength * np.log(partition) / (beta * state.diffusivity)
+    power = np.exp(log_power - log_power.max())
+    np.testing.assert_allclose(f, power / (weights @ power), rtol=0, atol=error * f.max())
 
 
 @pytest.mark.parametrize("share", [0.9, 0.3, 0.05])
