@@ -8,7 +8,6 @@ from parameters import refused
 
 import meanfield as mf
 from meanfield.bases.coordinates import coordinates
-from meanfield.carriers.density import density as density_representation
 from meanfield.stationary import stability as module
 from meanfield.stationary.stability import leading_growth_rates, linearised
 from meanfield.stationary.states import stationary_state
@@ -44,29 +43,6 @@ def test_leading_rates_about_uniform_have_multiplicity(manifold):
     expected = np.sort(np.repeat(rates[1:], multiplicity[1:]))[::-1][:12]
     result = leading_growth_rates(problem, mf.uniform().build(manifold), 12)
     np.testing.assert_allclose(result, expected, atol=1e-14)
-
-
-@MANIFOLDS
-@FLOWS
-def test_linearised_is_derivative_of_right_hand_side(manifold, flow):
-    """A wrong or missing term: the equation's own right-hand side would change otherwise."""
-    problem, f = noisy(manifold, mf.exponential(4.0), flow=flow), lopsided(manifold)
-    representation = density_representation(problem, f, tolerance=1.0, max_degree=64)
-    state = manifold.resize(f.coefficients, 64)
-    numbers = coordinates(manifold.dimension, 64)
-    vector = np.random.default_rng(1).standard_normal(numbers.size)
-    # Small in the high degrees, so that quotients are resolved.
-    vector *= 0.5**numbers.vector_degrees
-    g = numbers.to_coefficients(vector)
-
-    def difference(step):
-        ends = [representation.rhs(0.0, state + sign * step * g).copy() for sign in (1, -1)]
-        return (ends[0] - ends[1]) / (2 * step)
-
-    # Richardson: error step^4 and rounding eps / step.
-    expected = (4 * difference(1e-3) - difference(2e-3)) / 3
-    result = linearised(problem, f, 64).derivative(g)
-    assert np.abs(result - expected).max() < 1e-9 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize(
