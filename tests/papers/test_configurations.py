@@ -127,7 +127,7 @@ def test_bounds_are_attained_by_sharp_configurations():
     for d, n in ((2, 7), (3, 6), (3, 12), (8, 240), (22, 275)):
         sharp = sharp_configuration(d, n).pair_energy(5.0)
         assert -1e-8 < pair_energy_bound(d, n, 5.0).value / sharp - 1.0 <= 0.0, (d, n)
-    # Where energies are 1e-71 and the solver sees nothing of them.
+    # Where energies are 1e-71, rounding to the solver.
     sharp = sharp_configuration(3, 12).pair_energy(300.0)
     assert -1e-8 < pair_energy_bound(3, 12, 300.0).value / sharp - 1.0 <= 0.0
     for wrong in ({"tokens": 1}, {"dimension": 1}, {"beta": 0.0}, {"degree": 0}):

@@ -54,7 +54,7 @@ def test_certificate_has_four_digits_of_the_euler_sum():
 
 
 def test_what_rounding_hides_is_no_maximum():
-    """Opposite groups are left at e^{-2 beta}: seen as far as beta goes; 0 says no more."""
+    """Opposite groups are left at e^{-2 beta} as far as beta goes; at 0 nothing is decided."""
     points = critical_points(14.5, 4, starts=200)
     opposite = [points.largest[i] for i, each in enumerate(points.multiplicities) if len(each) == 2]
     np.testing.assert_allclose(opposite, np.exp(-29.0), rtol=2e-3)

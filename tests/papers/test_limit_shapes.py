@@ -52,7 +52,7 @@ def test_hull_shrinks_to_a_polytope():
     np.testing.assert_allclose(late.points[:3], vertices, rtol=0, atol=1e-8)
     assert early.points[3] == pytest.approx([1.884615203372, 0.316441172293], abs=1e-8)
     assert boolean.leaders.tolist() == [0, 1, 2, 0, 0, 1] and boolean.attention_error < 1e-6
-    # Half of e^{-10} from their leaders, in the scores that the limit set is told by.
+    # Half of e^{-10} from their leaders, in the scores that decide the limit set.
     assert 1e-5 < late.distance < 1e-4
     gaps = [np.linalg.norm(each.points[3:] - each.points[[0, 0, 1]], axis=1) for each in result[3:]]
     np.testing.assert_allclose(gaps[1] / gaps[0], np.exp(-5.0), rtol=1e-6)

@@ -174,7 +174,7 @@ def test_clocks_reach_any_time():
     # Behind e^beta / 2n of softmax's clock, at the rate 2 alpha: nothing is left.
     problem = mf.Problem(mf.Sphere(8), mf.exponential(100.0), mf.SA)
     assert equiangular_layers(laid(problem, "ngpt"), 8, np.array([1e100])).gap[0] == 0.0
-    # Orthogonal tokens of beta = 100 feel nothing but themselves: r = 1 + t, T = ln r.
+    # Orthogonal tokens of beta = 100 attend to nothing but themselves: r = 1 + t, T = ln r.
     run = equiangular_layers(laid(problem, "pre"), 8, np.array([1e5]))
     gained = 2.0 * math.exp(-100.0) * math.log(1 + 1e5)
     assert run.cosine[0] == pytest.approx(gained, rel=1e-13)

@@ -33,26 +33,22 @@ def test_energies_and_gaps_are_those_of_another_program(n):
             assert optimum.gap == pytest.approx(GAPS[n], rel=1e-6)
 
 
-@pytest.mark.parametrize("space", [mf.Circle(), mf.Sphere(2), SPHERE, mf.Sphere(5)])
-def test_nothing_is_below_what_is_proved(space):
+@pytest.mark.parametrize(("space", "tokens", "beta", "starts", "least"), [
+    (mf.Circle(), (2, 5, 16), 3.0, 4, 1), (mf.Sphere(2), (2, 5, 16), 3.0, 4, 1),
+    (SPHERE, (3, 6), 3.0, 4, 1), (mf.Sphere(5), (4, 10, 16), 3.0, 4, 1),
+    # At beta = 5 they all come there.
+    pytest.param(mf.Circle(), (4, 9, 16), 5.0, 100, 100, marks=pytest.mark.slow),
+    pytest.param(SPHERE, (2, 3, 4, 6, 12), 5.0, 100, 100, marks=pytest.mark.slow),
+])  # fmt: skip
+def test_nothing_is_below_what_is_proved(space, tokens, beta, starts, least):
     """Sharp configurations: starts reach their energy, and none is below."""
-    for n in {2: (2, 5, 16), 3: (3, 6), 5: (4, 10, 16)}[space.ambient]:
-        optimum = mf.optimal_configuration(space, n, 3.0, starts=4)
+    for n in tokens:
+        optimum = mf.optimal_configuration(space, n, beta, starts=starts)
         assert optimum.proved and optimum.lower_bound == optimum.pair_energy
-        assert optimum.found >= 1
+        assert least <= optimum.found <= sum(count for _, count in optimum.minima) == starts
         assert optimum.minima[0][0] == pytest.approx(optimum.pair_energy, rel=1e-12)
         assert optimum.gap > 0 and optimum.design == optimum.sharp.design
         optimum.measure.manifold.check_points(optimum.points)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("space", [mf.Circle(), SPHERE])
-def test_a_hundred_starts_find_nothing_below_what_is_proved(space):
-    """And nothing else: at beta = 5 they all come there."""
-    for n in (4, 9, 16) if space == mf.Circle() else (2, 3, 4, 6, 12):
-        optimum = mf.optimal_configuration(space, n, 5.0, starts=100)
-        assert optimum.proved and optimum.found == sum(count for _, count in optimum.minima) == 100
-        assert optimum.minima[0][0] >= optimum.pair_energy * (1 - 1e-12)
 
 
 def test_who_computes_does_not_matter():

@@ -186,7 +186,7 @@ def test_fluctuations_about_uniform_grow_as_the_linear_flow(manifold, flow, toke
 
 
 @pytest.mark.slow
-def test_few_tokens_feel_the_next_order():
+def test_few_tokens_follow_the_next_order():
     """The next order would leave over a third of the linear closure's 15 per cent at 16 tokens."""
     time = [0.25 * np.exp(2.0)]
     correlation = mf.pair_correlation(USA, 16, times=[0.0, *time], runs=4000, seed=1)

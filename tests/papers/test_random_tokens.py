@@ -17,15 +17,11 @@ from meanfield.papers.random_tokens import (
 )
 
 
-@pytest.mark.parametrize(("d", "n"), [(2, 10), (3, 10), (700, 1500), (30, 40)])
-def test_wendel_is_a_sum_of_integers(d, n):
-    """2^{n-1} P is an integer."""
-    exact = sum(math.comb(n - 1, k) for k in range(d)) / 2 ** (n - 1)
-    assert hemisphere_probability(mf.Sphere(d), n) == pytest.approx(exact, rel=1e-13)
-
-
-def test_few_tokens_lie_in_one_half():
-    """No more than d vectors of R^d are all on one side of a plane."""
+def test_wendel_is_a_sum_of_integers():
+    """2^{n-1} P is an integer; up to d vectors of R^d are all on one side of a plane."""
+    for d, n in ((2, 10), (3, 10), (700, 1500), (30, 40)):
+        exact = sum(math.comb(n - 1, k) for k in range(d)) / 2 ** (n - 1)
+        assert hemisphere_probability(mf.Sphere(d), n) == pytest.approx(exact, rel=1e-13)
     assert hemisphere_probability(mf.Sphere(300), 300) == 1.0
 
 

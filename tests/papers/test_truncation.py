@@ -131,7 +131,7 @@ def test_tokens_stay_within_the_certified_distance(problem, degree):
     z = 1 / 12 if softmax else 1.0
     bound = truncation.flow_error(end, z) if softmax else truncation.flow_error(end)
     assert 1e-9 < apart <= bound
-    # Parting of tokens opposite to a cluster, and what they feel of it.
+    # Parting of tokens opposite to a cluster, by its attention.
     rate = 5.05 + 12 * 1.626804 if softmax else 1 + 61.7986177956 * math.exp(-5.0)
     error = truncation.softmax_error(z) if softmax else truncation.velocity_error
     assert bound == pytest.approx(error * math.expm1(rate * end) / rate, rel=1e-5)

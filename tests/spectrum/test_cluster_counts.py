@@ -87,7 +87,7 @@ def test_softmax_changes_nothing_at_the_onset():
 
 
 def test_linear_kernel_makes_one_cluster():
-    """Only degree 1 is felt: one well for every N, exactly."""
+    """Only degree 1 acts: one well for every N, exactly."""
     for manifold in (mf.Circle(), mf.Sphere()):
         assert mf.mean_clusters(mf.Problem(manifold, mf.linear(), mf.USA), 50) == 1.0
 
@@ -139,7 +139,7 @@ def test_noise_adds_what_the_tokens_draw(share, time):
     expected[0] = 0.0
     variances = potential_variances(problem, 50, time)
     assert np.allclose(variances, expected[: len(variances)], rtol=1e-7)
-    # What was cut is not felt.
+    # What was cut changes nothing.
     assert mean_maxima(1, variances) == pytest.approx(mean_maxima(1, expected), rel=1e-7)
 
 

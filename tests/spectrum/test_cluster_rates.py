@@ -146,7 +146,7 @@ def test_a_kernel_from_a_function_has_the_same_rates():
 
 
 def test_a_point_without_mass_escapes_as_it_contracts():
-    """A test particle on top of cluster 0 feels the cluster, and no cluster feels it."""
+    """A test particle on top of cluster 0 attends to the cluster, and no cluster to it."""
     points, weights = [0.3, 1.7, 4.0, 0.3], [0.2, 0.3, 0.5, 0.0]
     for flow in (mf.USA, mf.SA):
         alone = rates_of(points[:3], weights[:3], 3.0, flow)

@@ -167,26 +167,22 @@ def test_matrices_that_couple_degrees(space, score, value, beta, usa, sa):
         assert operator.errors[: len(expected)].max() < 1e-10
 
 
-@pytest.mark.parametrize("space", [CIRCLE, SPHERE])
-@pytest.mark.parametrize("normalization", ["none", "softmax", "sinkhorn"])
-def test_numbers_as_matrices_have_closed_forms(space, normalization):
-    """Every order of a degree has its rate, of a sum of heads the sum."""
-    pairs = [(1.0, -0.5), (3.0, 1.5)]
-    problem = attention(space, *pairs, beta=1.0, normalization=normalization, diffusivity=0.01)
-    operator = mf.linear_operator(problem, 7)
-    rates = mf.growth_rates(problem, 7)[1:]
-    copies = np.full(7, 2) if space is CIRCLE else 2 * np.arange(1, 8) + 1
+NUMBERS = [(1.0, -0.5), (3.0, 1.5)]
+
+
+@pytest.mark.parametrize(("problem", "degree"), [
+    *((attention(space, *NUMBERS, beta=1.0, normalization=each, diffusivity=0.01), 7)
+      for space in (CIRCLE, SPHERE) for each in ("none", "softmax", "sinkhorn")),
+    (mf.Problem(CIRCLE, mf.exponential(-6.0), mf.Flow(True, -1.0, 0.02)), 20),
+])  # fmt: skip
+def test_numbers_as_matrices_and_kernels_have_closed_forms(problem, degree):
+    """Every order of a degree has its rate, of a sum of heads the sum; a kernel is a head."""
+    operator = mf.linear_operator(problem, degree)
+    rates = mf.growth_rates(problem, degree)[1:]
+    copies = 2 * np.arange(1, degree + 1) + 1 if problem.manifold.dimension == 2 else 2
     expected = np.sort(np.repeat(rates, copies))[::-1]
     assert operator.eigenvalues.real == pytest.approx(expected, abs=1e-13)
     assert not operator.travelling.any()
-
-
-def test_kernel_is_a_head():
-    """Runs of kernels and of heads would be of two theories."""
-    kernel = mf.Problem(CIRCLE, mf.exponential(-6.0), mf.Flow(True, -1.0, 0.02))
-    expected = np.sort(np.repeat(mf.growth_rates(kernel, 20)[1:], 2))[::-1]
-    eigenvalues = mf.linear_operator(kernel, 20).eigenvalues
-    assert eigenvalues.real == pytest.approx(expected, abs=1e-13)
 
 
 @pytest.mark.parametrize(
