@@ -184,11 +184,8 @@ def test_single_atom_rests_at_any_time():
     assert run.measures[-1].points.tolist() == [1.0]
 
 
-def test_atoms_refuse_densities_and_diffusion():
-    """A density has no atoms yet, and noise spreads them."""
-    density = problem_of(mf.uniform())
-    message = "'atoms' needs points, got an initial density. Use 'auto'"
-    refused(message, carrier_of, density, error=TypeError)
+def test_atoms_refuse_diffusion():
+    """Noise spreads atoms."""
     noisy = problem_of(PAIR, flow=mf.Flow("none", diffusivity=0.1))
     refused("atoms cannot carry diffusion: got .* = 0.1. Use", carrier_of, noisy)
 

@@ -1,19 +1,13 @@
 """Hand-overs between representations."""
 
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
 
 import meanfield as mf
-from meanfield.carriers import (
-    CharacteristicsRepresentation,
-    Options,
-    characteristics,
-    hand_over_rule,
-    represent,
-)
+from meanfield.carriers import Options, characteristics, hand_over_rule, represent
 from meanfield.carriers.automatic import largest_degree
 from meanfield.carriers.schemes import usual_scheme
 from meanfield.measures import Measure
@@ -47,10 +41,8 @@ def test_density_characteristics_atoms_follow_each_other(run):
     names = [name for name, _ in groupby(run.representation)]
     assert names == ["density", "characteristics", "atoms"]
     texts = [event.text for event in run.events if event.kind == "hand-over"]
-    assert [text.partition(":")[0] for text in texts] == [
-        "density -> characteristics",
-        "characteristics -> atoms",
-    ]
+    expected = [f"{one} -> {other}" for one, other in pairwise(names)]
+    assert [text.partition(":")[0] for text in texts] == expected
 
 
 @pytest.mark.slow
@@ -82,12 +74,10 @@ def test_auto_agrees_with_each_representation_in_its_own_range(flow):
     problem = problem_of(flow=flow)
     early, middle, late = (5.0, 12.0, 60.0) if flow.normalized else (40.0, 100.0, 1500.0)
     auto = snapshots(problem, [early, middle, late, 1e4], tolerance=1e-11)
-    density = snapshots(problem, [early], name="density", tolerance=1e-11)
-    assert np.abs(auto[0].moments - density[0].moments).max() < 1e-9
-    times = [early, middle, late]
-    carried = snapshots(problem, times, name="characteristics", tolerance=1e-11)
-    for one, other in zip(auto[:3], carried, strict=True):
-        assert np.abs(one.moments - other.moments).max() < 1e-9
+    for name, times in (("density", [early]), ("characteristics", [early, middle, late])):
+        carried = snapshots(problem, times, name=name, tolerance=1e-11)
+        for one, other in zip(auto[: len(times)], carried, strict=True):
+            assert np.abs(one.moments - other.moments).max() < 1e-9
     assert [s.representation for s in auto[1:]] == ["characteristics", "atoms", "atoms"]
     later = mf.from_points(auto[2].measure.points, auto[2].measure.weights, name="atoms")
     alone = snapshots(problem_of(later, flow=flow), [1e4 - late], name="atoms")
@@ -111,15 +101,12 @@ def test_max_degree_says_when_a_spectrum_is_full():
 )
 def test_default_of_characteristics_is_what_a_user_can_wait_for(manifold, given, cells, degree):
     """Millions of nodes on the sphere; a tolerance that is given would not be kept."""
-    law = mf.von_mises_fisher(1.0)
-    problem = mf.Problem(manifold, mf.exponential(5.0), mf.SA, law)
+    problem = mf.Problem(manifold, mf.exponential(5.0), mf.SA, mf.von_mises_fisher(1.0))
     options = Options(tolerance=given)
     assert options.step_tolerance == (given or 1e-10)
     assert options.cell_tolerance(problem) == cells
     assert largest_degree(problem, options) == degree
-    carrier = represent(problem, replace(options, name="characteristics"))
-    assert isinstance(carrier, CharacteristicsRepresentation)
-    assert carrier.tolerance == cells
+    assert represent(problem, replace(options, name="characteristics")).tolerance == cells
 
 
 def test_given_tolerance_is_that_of_steps_of_characteristics():

@@ -275,8 +275,6 @@ def test_dissipation_is_the_rate_of_the_energy(flow):
 @together(
     "problem, max_nodes, message",
     [
-        (problem_of(flow=mf.Flow("none", diffusivity=0.05)), 10**6,
-         "characteristics cannot carry diffusion: .* = 0.05. Use"),
         # Before anything is allocated for them.
         (problem_of("sphere", beta=1e6), 10**6, "the kernel needs degree 8890, at most .* sphere"),
         # Nodes within the limit would leave out the peak.

@@ -178,8 +178,8 @@ def test_symmetric_merges_still_happen():
 @pytest.mark.slow
 def test_uniform_start_of_a_head_stays_antipodal():
     """Odd moments would grow from rounding."""
-    of_head = head(score=[[1.0, 2.0], [0.0, 3.0]])
-    run = mf.simulate(mf.Problem(CIRCLE, of_head), 3.0, save=4, representation="density")
+    problem = mf.Problem(CIRCLE, head(score=[[1.0, 2.0], [0.0, 3.0]]))
+    run = mf.simulate(problem, 3.0, save=4, representation="density")
     assert np.abs(run.moments[-1, 2]) > 0.1 and np.abs(run.moments[:, 1::2]).max() == 0.0
 
 
