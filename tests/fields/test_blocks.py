@@ -1,7 +1,5 @@
 """Attention in any dimension by blocks, against the sums of `core`."""
 
-from typing import Any
-
 import core
 import numpy as np
 import pytest
@@ -29,7 +27,7 @@ def test_blocks_are_the_sums_written_down(rate, none):
     """Several blocks of one system, off the sphere, with masses: rows would be shifted."""
     rng = np.random.default_rng(3)
     x, m = rng.normal(size=(700, 5)), rng.dirichlet(np.ones(700))
-    options: dict[str, Any] = {"normalization": "none", "log_scale": 1.5} if none else {}
+    options = {"normalization": "none", "log_scale": 1.5} if none else {}
     if rate is not None:
         options |= {"mask": "alibi", "rate": rate} if rate else {"mask": "causal"}
     label, mask = np.arange(700.0), None if rate is None else core.alibi(rate)
@@ -107,9 +105,8 @@ def test_any_function_of_the_cosine():
     head = [HeadMatrices(0.5 * np.eye(4), np.eye(4))]
     for options in ({}, {"normalization": "none", "log_scale": 0.3}, {"mask": "alibi", "rate": 0.4},
                     {"normalization": "none", "mask": "alibi", "rate": 0.4}):  # fmt: skip
-        given: Any = options
-        out = attention_output(x, lambda s: np.exp(0.5 * s), m, **given)
-        np.testing.assert_allclose(out, attention_output(x, head, m, **given), atol=1e-14)
+        out = attention_output(x, lambda s: np.exp(0.5 * s), m, **options)
+        np.testing.assert_allclose(out, attention_output(x, head, m, **options), atol=1e-14)
 
 
 def test_rows_that_look_everywhere_have_the_largest_entropy():

@@ -68,16 +68,15 @@ def test_a_skew_drift_rotates_the_run_without_it(diffusivity):
     """c_k(t) gains e^{-ik omega t}, also where steps take part of the flow exactly."""
     flow = mf.Flow("none", diffusivity=diffusivity)
     alone = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAW)
-    driven = mf.Problem(mf.Circle(), mf.exponential(5.0), flow, LAW, drift=TURN)
+    driven = replace(alone, drift=TURN)
     still, turned = (
         mf.simulate(p, until=2.0, save=[2.0], representation="density").measures[-1].moments(8)
         for p in (alone, driven)
     )
     assert np.abs(turned - still * np.exp(-1j * np.arange(9))).max() < 1e-8
     assert uniform_is_stationary(driven)
-    assert not uniform_is_stationary(
-        mf.Problem(mf.Circle(), mf.linear(), mf.USA, feed_forward=FLAT)
-    )
+    pushed = mf.Problem(mf.Circle(), mf.linear(), mf.USA, feed_forward=FLAT)
+    assert not uniform_is_stationary(pushed)
     rates = mf.growth_rates(alone, 6)
     found = mf.linear_operator(driven, 6).eigenvalues
     for k in (1, 3):
@@ -105,10 +104,9 @@ def test_a_corner_that_no_density_resolves_ends_the_run():
     problem = mf.Problem(mf.Circle(), mf.exponential(3.0), mf.SA, LAW, feed_forward=corner)
     with pytest.raises(mf.SimulationError, match="under-resolved: spectral tail"):
         mf.simulate(problem, until=1.0, save=[1.0], representation="density")
-    run = mf.simulate(problem, until=0.1, save=[0.1], representation="auto", tolerance=1e-4)
+    rough = mf.simulate(problem, until=0.1, save=[0.1], tolerance=1e-4)
     fine = mf.simulate(problem, until=0.1, save=[0.1], representation="density", tolerance=1e-5)
-    change = run.measures[-1].moments(3) - fine.measures[-1].moments(3)
-    assert np.abs(change).max() < 1e-4
+    assert np.abs(rough.moments[-1, :4] - fine.moments[-1, :4]).max() < 1e-4
 
 
 HEADS = mf.Attention([mf.Head(score=[1.0, 0.5], value=[1.0, 0.5])], "none", beta=3.0)

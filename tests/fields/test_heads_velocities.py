@@ -31,17 +31,17 @@ from meanfield.fields.tokens import TokenField
 CIRCLE, SPHERE = mf.Circle(), mf.Sphere()
 ONE, BOTH = [(B1, V1)], [(B1, V1), (B2, V2)]
 # Rates of tokens in papers' time: at beta = 2 on the circle, at beta = 3 on the sphere.
-PRINTED = {
-    ("one", "none"): "-0.1215881031284 -0.90719825682142 -1.31670330079865 -1.74496384778932 "
-    "-0.80941735143232",
-    ("one", "softmax"): "-0.08313550355916 -0.39248603931514 -0.62374026556002 -0.79771868749527 "
-    "-0.45075210312308",
-    ("both", "none"): "-0.71475229659822 -1.10400611802652 -0.93188550602873 -1.49385669256377 "
-    "-0.91338437263721",
-    ("both", "softmax"): "-0.48106592296827 -0.49018595754463 -0.3918290678782 -0.5679420182814 "
-    "-0.54106245753512",
-    **{("sphere", name): text for name, text in VELOCITIES_3.items()},
-}
+PRINTED = [
+    (CIRCLE, ONE, "none", "-0.1215881031284 -0.90719825682142 -1.31670330079865 "
+     "-1.74496384778932 -0.80941735143232"),
+    (CIRCLE, ONE, "softmax", "-0.08313550355916 -0.39248603931514 -0.62374026556002 "
+     "-0.79771868749527 -0.45075210312308"),
+    (CIRCLE, BOTH, "none", "-0.71475229659822 -1.10400611802652 -0.93188550602873 "
+     "-1.49385669256377 -0.91338437263721"),
+    (CIRCLE, BOTH, "softmax", "-0.48106592296827 -0.49018595754463 -0.3918290678782 "
+     "-0.5679420182814 -0.54106245753512"),
+    *((SPHERE, [(B3, V3)], name, text) for name, text in VELOCITIES_3.items()),
+]  # fmt: skip
 
 
 def interaction(space, heads, beta, normalization) -> tuple[mf.Problem, HeadsInteraction]:
@@ -51,9 +51,7 @@ def interaction(space, heads, beta, normalization) -> tuple[mf.Problem, HeadsInt
     return problem, heads_interaction(problem)
 
 
-def evaluators(
-    mean_field: HeadsInteraction, points: np.ndarray, masses: np.ndarray
-) -> list[np.ndarray]:
+def evaluators(mean_field: HeadsInteraction, points, masses) -> list[np.ndarray]:
     """Velocity of weighted points by pairs, by pairs with a divergence, and by moments, twice."""
     field = mean_field.of_points(points, masses)
     pairs = mean_field.pair_velocity, mean_field.pair_velocity_and_divergence
@@ -61,16 +59,17 @@ def evaluators(
     return [*by_pairs, field.velocity(points), field.velocity_and_divergence(points)[0]]
 
 
-@pytest.mark.parametrize("heads, normalization", PRINTED)
-def test_printed_velocities(heads, normalization, verified):
+@pytest.mark.parametrize(
+    "space, heads, normalization, printed",
+    PRINTED,
+    ids=[f"{space.name}, {len(heads)}, {name}" for space, heads, name, _ in PRINTED],
+)
+def test_printed_velocities(space, heads, normalization, printed, verified):
     """B^T for B, V^T for V, one Z for all heads, or moments rotated wrongly would show at once."""
-    space, given, beta, points, masses = {
-        "one": (CIRCLE, ONE, 2.0, TOKENS, MASSES),
-        "both": (CIRCLE, BOTH, 2.0, TOKENS, MASSES),
-        "sphere": (SPHERE, [(B3, V3)], 3.0, TOKENS_3, MASSES_3),
-    }[heads]
-    problem, mean_field = interaction(space, given, beta, normalization)
-    wanted = np.array(PRINTED[heads, normalization].split(), dtype=float).reshape(points.shape)
+    points, masses = (TOKENS, MASSES) if space is CIRCLE else (TOKENS_3, MASSES_3)
+    beta = 2.0 if space is CIRCLE else 3.0
+    problem, mean_field = interaction(space, heads, beta, normalization)
+    wanted = np.array(printed.split(), dtype=float).reshape(points.shape)
     for found in evaluators(mean_field, points, masses):
         error = found * np.exp(problem.log_scale) - wanted
         what = f"printed velocities of heads, {space.name}"

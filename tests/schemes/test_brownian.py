@@ -1,7 +1,5 @@
 """Brownian paths: numbers that repeat, and the law of what lies inside a step."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from parameters import refused

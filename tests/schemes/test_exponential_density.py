@@ -1,7 +1,5 @@
 """Exponential steps on the density's equation with diffusion: order, error, known solutions."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,6 @@
 """Many systems with steps of their own: exact solutions, and nothing of each other."""
 
-from __future__ import annotations
-
+import core
 import numpy as np
 import pytest
 from parameters import refused
@@ -15,10 +14,6 @@ from meanfield.terms.attention import HeadMatrices
 TIMES = np.array([0.0, 0.5, 0.51, 2.0, 5.0])
 
 
-def unit(x: FloatArray) -> FloatArray:
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
-
-
 def attending(numbers: Numbers, x: FloatArray) -> FloatArray:
     """Softmax attention at beta = 2 of system 0, 3 of system 1, ..."""
     own = (2.0 + numbers)[:, None, None] * np.eye(x.shape[-1])
@@ -30,7 +25,7 @@ def states(start: FloatArray, tolerance: float, first: int = 0) -> FloatArray:
     out = np.full((len(start), len(TIMES), *start.shape[1:]), np.nan)
     moved = replicas_at(
         lambda numbers, x: attending(numbers + first, x), start, TIMES,
-        tolerance=tolerance, retract=unit,
+        tolerance=tolerance, retract=core.unit,
     )  # fmt: skip
     for numbers, indices, x in moved:
         out[numbers, indices] = x
@@ -52,7 +47,7 @@ def test_equiangular_tokens_stay_on_their_curve() -> None:
 @pytest.mark.slow
 def test_systems_do_not_feel_each_other() -> None:
     """To the bit: steps, and which systems are still under way, are of each alone."""
-    start = unit(np.random.default_rng(0).normal(size=(5, 6, 3)))
+    start = core.unit(np.random.default_rng(0).normal(size=(5, 6, 3)))
     together = states(start, 1e-5)
     for r in (0, 4):
         np.testing.assert_array_equal(states(start[r : r + 1], 1e-5, r)[0], together[r])
@@ -61,5 +56,5 @@ def test_systems_do_not_feel_each_other() -> None:
 def test_velocities_that_are_not_finite_end_it() -> None:
     """Steps would shrink for ever."""
     moved = replicas_at(lambda numbers, x: x * np.nan, np.ones((1, 1, 2)), TIMES,
-                        tolerance=1e-5, retract=unit)  # fmt: skip
+                        tolerance=1e-5, retract=core.unit)  # fmt: skip
     refused("steps fell below rounding", list, moved, error=FloatingPointError)

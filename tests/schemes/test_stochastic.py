@@ -1,7 +1,5 @@
 """Noisy steps: their weak order, runs that repeat, states inside a step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from types import SimpleNamespace

@@ -124,10 +124,9 @@ def test_log_slope_is_the_logarithmic_derivative(kernel):
     assert zonal(kernel.attention).log_slope is None
 
 
-LARGEST = [linear(), *(exponential(beta) for beta in (-30.0, -7.0, 0.5, 7.0, 400.0, 1e6))]
-
-
-@pytest.mark.parametrize("kernel", LARGEST, ids=repr)
+@pytest.mark.parametrize(
+    "kernel", [linear(), *map(exponential, [-30.0, -7.0, 0.5, 7.0, 400.0, 1e6])], ids=repr
+)
 def test_largest_attention_of_the_table_is_one(kernel):
     """Scaled time, steps and widths of states are measured by it, and nothing may overflow."""
     assert kernel.largest_attention == kernel.attention(np.linspace(-1.0, 1.0, 1001)).max() == 1.0
