@@ -212,7 +212,7 @@ def test_growth_is_limited_to_three_e_foldings() -> None:
 
 
 def test_step_that_is_not_finite_is_halved() -> None:
-    """exp(u) overflows in the stages of a long step only."""
+    """Only the stages of a long step are not finite: the run would end."""
     stepper = exponential(
         lambda t, y: np.where(y > 2.0, np.nan, -1.0 * y + 2.0), np.ones(1), 0.0, np.ones(1),
         tolerance=1e-3, step=2.9,
