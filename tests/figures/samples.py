@@ -1,4 +1,6 @@
-"""Kinds of figures of a run, and studies made by hand."""
+"""Kinds of figures of a run, runs without states, and studies made by hand."""
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,11 +23,20 @@ def kinds_of(run):
     ]
 
 
+def stateless(run):
+    """Run whose states were not kept."""
+    return replace(run, measures=(None,) * len(run.time))
+
+
+def legend_of(axes):
+    """Words of the legend."""
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
 def comparison(sizes=3, repetitions=5, rate=0.1, **options):
     """Distances of tokens that scatter about e^{0.05 t} / sqrt(n)."""
     times, tokens = np.linspace(0.0, 60.0, 13), 10 ** np.arange(2, 2 + sizes)
-    rng = np.random.default_rng(0)
-    scatter = rng.gamma(6.0, size=(sizes, repetitions, 1)) / 6.0
+    scatter = np.random.default_rng(0).gamma(6.0, size=(sizes, repetitions, 1)) / 6.0
     distances = tokens[:, None, None] ** -0.5 * scatter * np.exp(0.05 * times)
     onsets = np.log(tokens) / (2 * rate) if rate > 0 else np.full(sizes, np.inf)
     return ConvergenceStudy(times, tokens, distances, "W1", rate, onsets, **options)

@@ -92,7 +92,7 @@ def test_near_marks_have_enough_digits():
         texts = [text.get_text() for text in panels(folded(overhang))[1].texts]
         numbers.append([text.split("\n")[1] for text in texts if "\n" in text])
     assert numbers == [["$D$ = 1", "$D$ = 1.000075", "$D$ = 1.0001"], ["", "", ""]]
-    # Three labels that cannot be told apart would lie on each other.
+    # Three labels at one place would lie on each other.
     whole, energy = panels(folded(1e-14))
     assert marks(whole) == {"critical; saddle node beside it": (1.0, "left")}
 

@@ -55,8 +55,7 @@ def test_tokens_under_a_mask_have_no_linear_prediction():
 @pytest.mark.slow
 def test_middle_frequency_is_named_zero():
     """Nodes of a quadrature are 0 up to rounding, and a power of ten is a formula."""
-    spread = mf.Gaussian(0.1)
-    problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, LAW, frequencies=spread)
+    problem = mf.Problem(mf.Circle(), mf.exponential(2.0), mf.SA, LAW, frequencies=mf.Gaussian(0.1))
     axes = plot(mf.simulate(problem, until=1.0, save=3, labels=16), "label_order").axes[0]
     names = [label.get_text() for label in axes.get_yticklabels()]
     assert names[2] == "$0$" and all(name.startswith("$") for name in names)

@@ -15,7 +15,6 @@ from parameters import refused, together
 
 import meanfield as mf
 from meanfield.api import simulate
-from meanfield.commands.main import main
 from meanfield.figures.data.density import circle_picture
 from meanfield.figures.data.series import equal_clusters, linear_prediction, visible_degrees
 from meanfield.figures.draw import plot, save_plot
@@ -24,7 +23,7 @@ from meanfield.figures.draw.figures import SUFFIXES, write_figure
 from meanfield.figures.draw.prediction import dispersion_picture, facts
 from meanfield.figures.draw.spectrum import draw_rates, save_dispersion
 from meanfield.runs import assembled
-from tests.figures.samples import FIRST_BYTES, kinds_of
+from tests.figures.samples import FIRST_BYTES, kinds_of, stateless
 
 LAW = mf.perturbed_uniform([[1, 0.06, 0.02], [3, 0.0, -0.05], [4, 0.1, 0.02]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(beta=9.0), mf.USA, LAW)
@@ -44,34 +43,32 @@ def run_of(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("call", "error", "message"), [
-    (lambda: plot(run_of("density"), "densty"), ValueError,
-     r"'densty' is not known. Did you mean density. Known: "),
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: plot(run_of("density"), "densty"), "densty' is not known. Did you mean density. Kn"),
     # A run stopped at once would end in an IndexError.
-    (lambda: plot(assembled(PROBLEM, [], {})), ValueError, "no saved times"),
+    (lambda: plot(assembled(PROBLEM, [], {})), "no saved times"),
     # A format that is not offered would be drawn first and refused by matplotlib.
-    (lambda: save_plot(run_of("density"), "figure.bmp"), ValueError,
-     r"end in .png, .pdf, .svg, .mp4 or .gif, got '.bmp'"),
-    (lambda: save_dispersion(PROBLEM, "figure"), ValueError, "end in .png, .pdf or .svg"),
+    (lambda: save_plot(run_of("density"), "figure.bmp"),
+     "end in .png, .pdf, .svg, .mp4 or .gif, got '.bmp'"),
+    (lambda: save_dispersion(PROBLEM, "figure"), "end in .png, .pdf or .svg"),
     # A missing folder would end in a traceback.
-    (lambda: save_plot(run_of("density"), "nowhere/figure.png", "energy"), ValueError,
-     r"nowhere/figure.png cannot be written: No such file"),
-    (lambda: plot(replace(run_of("density"), measures=(None,) * 21), "density"), ValueError,
+    (lambda: save_plot(run_of("density"), "nowhere/figure.png", "energy"),
+     "nowhere/figure.png cannot be written: No such file"),
+    (lambda: plot(stateless(run_of("density")), "density"),
      r"not loaded: run again with state=\"all\" \(in a run"),
-    (lambda: plot(simulate(PROBLEM, until=1.0, save=[1.0]), "density"), ValueError,
+    (lambda: plot(simulate(PROBLEM, until=1.0, save=[1.0]), "density"),
      "at least 2 saved times, the run has 1"),
     # Angles would be drawn as vectors.
-    *[(lambda kind=kind: plot(run_of("density"), kind), ValueError,
+    *[(lambda kind=kind: plot(run_of("density"), kind),
        f"kind '{kind}' is for the sphere, this run is on the circle. Kinds for it: overview")
       for kind in ("map", "globe")],
     # An empty figure would be taken for a perfect one.
-    (lambda: plot(run_of("particles"), "resolution"), ValueError,
-     "run was particles: points have no spectral tail"),
+    (lambda: plot(run_of("particles"), "resolution"), "particles: points have no spectral tail"),
 ])  # fmt: skip
-def test_impossible_figures_are_refused(call, error, message, tmp_path, monkeypatch):
+def test_impossible_figures_are_refused(call, message, tmp_path, monkeypatch):
     """The user would not learn how to get the picture."""
     monkeypatch.chdir(tmp_path)
-    refused(message, call, error=error)
+    refused(message, call)
 
 
 @pytest.mark.slow
@@ -147,9 +144,7 @@ def test_paths_that_wind_leave_no_line_across_the_picture():
 
 def test_overview_of_a_run_without_states_shows_clusters_instead():
     """Large runs keep no states: their default figure would be an error."""
-    run = run_of("particles")
-    without = replace(run, measures=(None,) * len(run.time))
-    axes = plot(without, "overview").axes[0]
+    axes = plot(stateless(run_of("particles")), "overview").axes[0]
     assert any(isinstance(c, PathCollection) for c in axes.collections)
 
 
@@ -166,15 +161,13 @@ def test_any_title_can_be_drawn(title):
 def test_single_saved_time_is_drawn_as_points():
     """A curve through one point is invisible."""
     run = simulate(PROBLEM, until=2.0, save=[2.0])
-    line = plot(run, "order_parameter").axes[0].lines[0]
-    assert line.get_marker() == "o"
+    assert plot(run, "order_parameter").axes[0].lines[0].get_marker() == "o"
     plot(run, "overview").canvas.draw()
 
 
 def test_stored_tolerance_is_drawn_and_repulsion_has_no_dominant_degree():
     """Nobody would see how far the tail is; the slowest decay would be the fastest growth."""
-    apart = replace(PROBLEM, flow=mf.Flow("none", strength=-1.0))
-    run = simulate(apart, until=2.0, save=5)
+    run = simulate(replace(PROBLEM, flow=mf.Flow("none", strength=-1.0)), until=2.0, save=5)
     text = "[representation]\ntolerance = 1e-9\n"
     run = replace(run, attributes=run.attributes | {"config": text})
     axes = plot(run, "resolution").axes[0]
@@ -222,8 +215,7 @@ def test_linear_prediction_ends_with_the_linear_regime():
     assert prediction[drawn] == pytest.approx(np.abs(run.moments[drawn, 4]), rel=0.5)
     bump = simulate(replace(PROBLEM, initial=mf.von_mises_fisher(2.0)), until=1.0, save=3)
     assert np.isnan(linear_prediction(bump, 1)).all()
-    legends = [axes.get_legend() for axes in plot(bump, "spectrum").axes]
-    assert legends == [None]
+    assert [axes.get_legend() for axes in plot(bump, "spectrum").axes] == [None]
     # Repulsion lets everything decay: linear theory gets ever better.
     apart = replace(PROBLEM, flow=mf.Flow("none", strength=-1.0), initial=law)
     assert np.isfinite(linear_prediction(simulate(apart, until=50.0, save=5), 4)).all()
@@ -263,7 +255,7 @@ def test_energies_of_equal_clusters_are_those_of_runs():
 
 
 @pytest.mark.slow
-def test_observables_of_the_users_own_are_drawn(tmp_path):
+def test_observables_of_the_users_own_are_drawn(tmp_path, cli):
     """Users would have to draw their observables by hand; None would end in an error."""
     own = {
         "spread": lambda measure: 1.0 - abs(measure.moments(1)[1]),
@@ -276,7 +268,7 @@ def test_observables_of_the_users_own_are_drawn(tmp_path):
     assert np.array_equal(axes.lines[0].get_ydata(), run.observables["spread"])
     assert len(run.plot("sizes").axes[0].get_legend().get_texts()) == 4
     run.save(tmp_path / "run.h5")
-    assert main(["plot", str(tmp_path / "run.h5"), "--kind", "spread"]) == 0
+    cli("plot", tmp_path / "run.h5", "--kind", "spread")
     refused(r"Did you mean spread. Known: .*sizes, spectrum, spread", run.plot, "spred")
     refused("'none' is NaN at all times: nothing to draw", run.plot, "none")
     assert "spread</th>" in run._repr_html_() and "arrays of 4" in run._repr_html_()
@@ -392,8 +384,7 @@ def test_options_that_a_kind_has_not_are_refused(kind, options, error, message):
 def test_figure_shows_in_a_notebook_and_changes_no_settings():
     """A figure unknown to pyplot would be shown as text; matplotlib's settings be changed."""
     before = dict(matplotlib.rcParams)
-    figure = plot(run_of("density"), "order_parameter")
-    assert figure._repr_png_().startswith(FIRST_BYTES[".png"])
+    assert plot(run_of("density"), "order_parameter")._repr_png_().startswith(FIRST_BYTES[".png"])
     assert dict(matplotlib.rcParams) == before
 
 

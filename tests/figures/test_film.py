@@ -10,11 +10,12 @@ import pytest
 from parameters import each, refused
 
 import meanfield as mf
-from meanfield.figures.data.saved_times import film_times
+from meanfield.figures.data.saved_times import film_times, part
 from meanfield.figures.draw import animate, save_plot
 from meanfield.figures.draw.axes import style
 from meanfield.figures.draw.film import draw_film
 from meanfield.figures.draw.overview import film_picture
+from tests.figures.samples import stateless
 
 MANIFOLDS = {
     "circle": (mf.Circle(), mf.perturbed_uniform([[1, 0.1, 0.0]])),
@@ -94,13 +95,7 @@ def test_globe_ends_with_the_heaviest_place_in_front():
 
 def test_long_runs_are_thinned():
     """A run of thousands of saved times would take an hour and fill the disk."""
-    run = run_of("circle")
-    many = replace(
-        run,
-        scaled_time=np.linspace(0.0, 4.0, 400),
-        measures=run.measures[:1] * 400,
-        observables={name: np.repeat(v[:1], 400, axis=0) for name, v in run.observables.items()},
-    )
+    many = replace(part(run_of("circle"), [0] * 400), scaled_time=np.linspace(0.0, 4.0, 400))
     frames = film_times(many)
     assert 75 <= len(frames) <= 150 and frames[0] == 0 and frames[-1] == 399
 
@@ -191,17 +186,15 @@ def test_film_without_a_path_appears_in_a_notebook(tmp_path):
     assert (tmp_path / "x.gif").read_bytes() == film.content
 
 
-@pytest.mark.parametrize(("stateless", "name", "manifold", "message"), [
+@pytest.mark.parametrize(("without", "name", "manifold", "message"), [
     *[(True, "film.gif", manifold,
        r"at least 2 saved times .* has 0: run again with state=") for manifold in MANIFOLDS],
     # After minutes of drawing.
     (False, "nowhere/film.gif", "circle", r"film.gif cannot be written: No such file"),
     (False, "film.mp4", "circle", r"ffmpeg, which is not installed\. .* or write \.gif"),
 ])  # fmt: skip
-def test_impossible_films_are_refused(stateless, name, manifold, message, tmp_path, monkeypatch):
+def test_impossible_films_are_refused(without, name, manifold, message, tmp_path, monkeypatch):
     """The user would not learn how to get the film, or wait for one that cannot be written."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    run = run_of(manifold)
-    if stateless:
-        run = replace(run, measures=(None,) * len(run.time))
+    run = stateless(run_of(manifold)) if without else run_of(manifold)
     refused(message, animate, run, tmp_path / name)

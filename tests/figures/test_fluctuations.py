@@ -7,7 +7,6 @@ import pytest
 from parameters import refused
 
 import meanfield as mf
-from meanfield.commands.main import main
 from meanfield.figures.draw import plot
 from meanfield.figures.draw.fluctuations import linearised_picture
 
@@ -39,7 +38,7 @@ def test_band_is_where_tokens_are(fluctuations):
 
 
 @pytest.mark.slow
-def test_particles_are_drawn_over_a_run(fluctuations, tmp_path):
+def test_particles_are_drawn_over_a_run(fluctuations, tmp_path, cli):
     """From Python and from files; other figures have none."""
     tokens = mf.simulate(PROBLEM, until=1.0, save=3, representation="particles", tokens=300, seed=1)
     limit = mf.simulate(PROBLEM, until=20.0, save=[0.0, 0.5, 1.0, 20.0])
@@ -47,8 +46,7 @@ def test_particles_are_drawn_over_a_run(fluctuations, tmp_path):
     panels = plot(run, "fluctuations", particles=[tokens]).axes[0].child_axes
     assert len(panels) == 5 and [len(panel.lines) for panel in panels] == [3] * 5
     assert panels[0].get_legend().get_texts()[0].get_text() == "$N = 300$, 95 %"
-    curve = panels[1].lines[0].get_ydata()
-    np.testing.assert_allclose(curve, np.abs(tokens.moments[:, 2]))
+    np.testing.assert_allclose(panels[1].lines[0].get_ydata(), np.abs(tokens.moments[:, 2]))
     (later,) = plot(run, "fluctuations", times=(0.5, 20.0)).axes
     assert later.child_axes[0].get_xlim() == (0.5, 1.0)
     fluctuations.plot(particles=[tokens], title="five").canvas.draw()
@@ -56,9 +54,8 @@ def test_particles_are_drawn_over_a_run(fluctuations, tmp_path):
     assert "particles have N = 300" in linearised_picture(fluctuations, [tokens], 1000).note
     run.save(tmp_path / "run.h5")
     tokens.save(tmp_path / "tokens.h5")
-    figure = tmp_path / "figure.png"
-    options = ["--kind", "fluctuations", "--beside", str(tmp_path / "tokens.h5")]
-    assert main(["plot", str(tmp_path / "run.h5"), "-o", str(figure), *options]) == 0
+    figure, options = tmp_path / "figure.png", ("--kind", "fluctuations", "--beside")
+    cli("plot", tmp_path / "run.h5", "-o", figure, *options, tmp_path / "tokens.h5")
     assert figure.read_bytes().startswith(b"\x89PNG")
     refused("particles are drawn over kind 'fluctuations'", plot, run, "energy", particles=[tokens])
     refused("the run has no fluctuations", plot, tokens, "fluctuations")

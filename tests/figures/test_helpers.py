@@ -37,7 +37,6 @@ from meanfield.problem_facts import facts_of
 
 EAST, UP = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
 RISING = np.array([0.1, 0.1, 0.3, 0.9, 1.0])
-UNIFORM = mf.Density(mf.Circle(), [1.0])
 
 
 class Still:
@@ -106,7 +105,7 @@ def test_words_and_choices_of_figures(value, expected):
 @together(
     ("value", "expected"),
     [
-        (quantiles(UNIFORM, 2), [-np.pi / 2, np.pi / 2]),
+        (quantiles(mf.Density(mf.Circle(), [1.0]), 2), [-np.pi / 2, np.pi / 2]),
         (Mollweide().to_plane(UP), [0.0, np.sqrt(2)]),
         (PlateCarree().to_plane(np.array([0.0, -1.0, 0.0])), [-np.pi / 2, 0.0]),
         (Orthographic(EAST).to_plane(np.array([0.0, 0.6, 0.8])), [0.6, 0.8]),

@@ -31,7 +31,6 @@ def test_pictures_order_labels_by_their_value(run):
 def test_figures_of_labels_are_drawn(run):
     """A kind would be listed that cannot be drawn; or of runs without labels end in a traceback."""
     assert len(run.plot("label_order").axes) == 2
-    figure = run.plot("labels", times=[0.0, 1.0], limits=(0.5, 2.0))
-    assert len(figure.axes[0].child_axes) == 3
+    assert len(run.plot("labels", times=[0.0, 1.0], limits=(0.5, 2.0)).axes[0].child_axes) == 3
     alone = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA), until=1.0, save=2)
     refused(r"the run has no labels", alone.plot, "labels")

@@ -148,8 +148,7 @@ def test_light_atoms_of_many_fill_cells(mixed_circle):
     many = replace(run, measures=(*run.measures[:-1], mf.Measure(mf.Circle(), angles, masses)))
     place, mass = marks(many, len(run.time) - 1)
     assert place.tolist() == [2.0] and mass.tolist() == [0.5]
-    cells = column(many, len(run.time) - 1, 240, marked=False)
-    assert cells.mean() == pytest.approx(0.5)
+    assert column(many, len(run.time) - 1, 240, marked=False).mean() == pytest.approx(0.5)
     assert column(many, len(run.time) - 1, 240).mean() == pytest.approx(1.0)
 
 
@@ -168,8 +167,7 @@ def test_nodes_for_equal_masses():
     """Dots would be dense where nodes are, not where mass is."""
     points = mf.Sphere().random_points(4, np.random.default_rng(0))
     measure = mf.Measure(mf.Sphere(), points, [0.5, 0.25, 0.25, 0.0])
-    chosen = equal_nodes(measure, 4)
-    assert chosen.tolist() == points[[0, 0, 1, 2]].tolist()
+    assert equal_nodes(measure, 4).tolist() == points[[0, 0, 1, 2]].tolist()
 
 
 @pytest.mark.slow

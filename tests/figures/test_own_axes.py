@@ -12,15 +12,10 @@ import meanfield as mf
 from meanfield.models.token_limit import TokenLimit
 from meanfield.papers.limit_shapes import limit_shape
 from meanfield.papers.merging import MergingDiagram
-from meanfield.studies.phase import PhaseDiagram, PhasePoint
 from tests.figures.samples import comparison, ensemble
+from tests.figures.test_phase import DIAGRAM
 
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
-
-
-def diagram():
-    points = [PhasePoint(b, np.exp(-b), np.exp(-b), None, "continuous", 0.0) for b in (1.0, 2.0)]
-    return PhaseDiagram("circle", "exponential", False, 2.5, tuple(points))
 
 
 def merging():
@@ -42,7 +37,7 @@ CASES = {
         lambda: mf.predict_clusters(PROBLEM, np.linspace(0, 3, 40), samples=50, corrected=False),
         "probability",
     ),
-    "phase": (diagram, "diffusivity over the critical one\n$D / D_\\#$"),
+    "phase": (lambda: DIAGRAM, "diffusivity over the critical one\n$D / D_\\#$"),
     "merging": (merging, r"inverse temperature $\beta$"),
     "tokens": (
         lambda: TokenLimit("model", np.array([4, 8]), 32, np.array([[[0.2], [0.1]]])),

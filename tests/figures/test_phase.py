@@ -7,6 +7,7 @@ import pytest
 
 from meanfield.figures.draw.phase import phase_diagram_figure
 from meanfield.studies.phase import PhaseDiagram, PhasePoint
+from tests.figures.samples import legend_of
 
 
 def continuous(beta):
@@ -73,9 +74,8 @@ def test_tricritical_point_outside_is_not_drawn(tricritical):
     """A mark would lie beyond the axes, or where there is no such point."""
     figure = phase_diagram_figure(replace(DIAGRAM, tricritical_beta=tricritical))
     assert "tricritical" not in words(figure)
-    legend = figure.axes[0].get_legend()
-    assert legend is not None and "tricritical" not in str(legend.get_texts())
-    assert "$D_\\#$" in legend.get_texts()[0].get_text()
+    legend = legend_of(figure.axes[0])
+    assert "$D_\\#$" in legend[0] and not any("tricritical" in text for text in legend)
     assert len(lines(figure.axes[0])["critical"]) == len(POINTS)
 
 
@@ -84,11 +84,9 @@ def test_unknown_transition_leaves_out_its_lines(saddle):
     """A normalised flow would have a transition in the figure and none in the table."""
     order = "continuous" if saddle is None else "discontinuous"
     points = tuple(PhasePoint(beta, 0.25, None, saddle, order, None) for beta in (1.0, 2.0))
-    diagram = PhaseDiagram("sphere", "exponential", True, None, points)
-    figure = phase_diagram_figure(diagram)
+    figure = phase_diagram_figure(PhaseDiagram("sphere", "exponential", True, None, points))
     assert len(figure.axes) == 2
-    drawn = lines(figure.axes[0])
-    assert set(drawn) == {"critical"} | (set() if saddle is None else {"saddle node"})
+    assert {*lines(figure.axes[0])} == {"critical"} | ({"saddle node"} if saddle else set())
 
 
 @pytest.mark.slow

@@ -62,10 +62,10 @@ def nothing_computed(*allowed):
 def test_drawing_computes_nothing(mixed):
     """A browser would have to solve equations to show the same."""
     # Edges of cells, ranges of colours, places on an axis, lines of longitude.
-    drawn = [f"figures/data/{name}.py" for name in ("circle", "colours", "saved_times", "sphere")]
+    allowed = [f"figures/data/{name}.py" for name in ("circle", "colours", "saved_times", "sphere")]
     for kind in kinds_of(mixed):
         picture, figure = PLOTS[kind].picture(mixed), new_figure((9.0, 8.0))
-        with nothing_computed(*drawn):
+        with nothing_computed(*allowed):
             PLOTS[kind].draw(picture, figure if kind == "overview" else figure.subplots())
 
 

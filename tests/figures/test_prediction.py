@@ -9,6 +9,7 @@ from meanfield.figures.draw import save_plot
 from meanfield.figures.draw.prediction import prediction_figure
 from meanfield.studies.ensemble_results import CountLaw
 from meanfield.studies.prediction import ClusterPrediction
+from tests.figures.samples import legend_of
 
 LAW = CountLaw({2: 0.25, 3: 0.75}, 2.75, 0.02)
 BETTER = CountLaw({3: 0.5, 4: 0.5}, 3.5, 0.01)
@@ -23,31 +24,26 @@ def circle(beta):
     return mf.Problem(mf.Circle(), mf.exponential(beta), mf.USA)
 
 
-def labels(figure, index):
-    legend = figure.axes[index].get_legend()
-    return [text.get_text() for text in legend.get_texts()]
-
-
 def test_both_laws_and_their_means_are_drawn():
     """Bars would have other heights than the probabilities, or a law be missing."""
     figure = prediction_figure(prediction(circle(7.0)))
     heights = sorted(round(bar.get_height(), 6) for bar in figure.axes[1].patches)
     # Three numbers for each law, and the bar behind that marks the dominant degree.
     assert heights[:6] == [0.0, 0.0, 0.25, 0.5, 0.5, 0.75] and len(heights) == 7
-    assert labels(figure, 1) == [
+    assert legend_of(figure.axes[1]) == [
         r"mean of the linear law $2.75 \pm 0.02$",
         r"mean of the corrected law $3.50 \pm 0.01$",
         "linear law",
         "corrected law",
         "dominant degree 4",
     ]
-    assert labels(figure, 0) == ["dominant degree 4", "second degree 3: 0.939 of its rate"]
+    assert legend_of(figure.axes[0]) == ["dominant degree 4", "second degree 3: 0.939 of its rate"]
 
 
 def test_one_law_alone_can_be_drawn():
     """A prediction without the corrected law would have no figure, hundreds of bars be a blur."""
     figure = prediction_figure(prediction(circle(7.0), corrected=None))
-    assert len(labels(figure, 1)) == 3
+    assert len(legend_of(figure.axes[1])) == 3
     wide = CountLaw({k: 0.01 for k in range(100, 200)}, 149.5, 0.3)
     figure = prediction_figure(prediction(circle(1e4), linear=wide, corrected=None))
     assert len(figure.axes[1].lines[0].get_xdata()) == 100

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from head_oracle import turn
 
 import meanfield as mf
 from meanfield.figures.draw.spectrum import operator_picture, save_spectrum
@@ -9,9 +10,8 @@ from meanfield.figures.draw.spectrum import operator_picture, save_spectrum
 
 def turned(space, angle, beta):
     """Scores and values turned by an angle: mode k grows as ever, and turns."""
-    turn = np.eye(space.dimension + 1)
-    turn[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
-    return mf.Problem(space, mf.Attention([mf.Head(score=turn, value=turn)], beta=beta))
+    matrix = turn(angle, space.dimension + 1)
+    return mf.Problem(space, mf.Attention([mf.Head(score=matrix, value=matrix)], beta=beta))
 
 
 def test_picture_shows_modes_that_turn():

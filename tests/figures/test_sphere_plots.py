@@ -1,4 +1,4 @@
-"""Figures of runs on the sphere: every kind, and that colours, dots and rings are in place."""
+"""Figures of runs on the sphere: every kind; places of colours, rings and moving tokens."""
 
 from dataclasses import replace
 from functools import cache
@@ -16,18 +16,29 @@ from meanfield.figures.data.sphere import (
     chosen_times,
     densest_place,
     marked_clusters,
+    sphere_panel,
     values_on,
     visible_coefficients,
 )
+from meanfield.figures.data.tokens import (
+    equal_masses,
+    followed,
+    run_interaction,
+    some_tokens,
+    tokens_of,
+)
 from meanfield.figures.draw import plot, save_plot
-from tests.figures.samples import FIRST_BYTES, kinds_of
+from tests.figures.samples import FIRST_BYTES, kinds_of, stateless
 
 SPHERE = mf.Sphere()
 LAW = mf.perturbed_uniform([[2, 0, 0.03], [3, 1, 0.03], [4, -2, 0.03]])
 PROBLEM = mf.Problem(SPHERE, mf.exponential(beta=4.0), mf.USA, LAW)
 PLACES = directions(np.array([0.3, 2.0, -2.5]), np.array([0.2, -0.9, 0.8]))
 WEIGHTS = np.array([0.2, 0.5, 0.3])
-MIXED = mf.mixture([(0.2, PLACES[0], 60.0), (0.5, PLACES[1], 60.0), (0.3, PLACES[2], 60.0)])
+MIXED = mf.mixture([(mass, place, 60.0) for mass, place in zip(WEIGHTS, PLACES, strict=True)])
+WIDE = mf.Problem(
+    SPHERE, mf.exponential(2.0), mf.USA, mf.perturbed_uniform([[2, 0, 0.1], [1, 1, 0.3]])
+)
 
 
 @cache
@@ -76,17 +87,14 @@ def test_maps_are_written_as_vectors(suffix, tmp_path):
 @pytest.mark.parametrize("kind", ["map", "globe", "density"])
 def test_maps_without_states_say_what_to_do(kind):
     """The user would not learn how to get the picture."""
-    run = run_of("density")
-    with pytest.raises(ValueError, match=r"not loaded: run again with state=\"all\" \(in a run"):
-        plot(replace(run, measures=(None,) * len(run.time)), kind)
+    message = r"not loaded: run again with state=\"all\" \(in a run"
+    refused(message, plot, stateless(run_of("density")), kind)
 
 
 @pytest.mark.slow
 def test_overview_without_states_shows_clusters():
     """Runs that keep no state would have no default figure."""
-    run = run_of("three")
-    without = replace(run, measures=(None,) * len(run.time))
-    panel = plot(without, "overview").axes[0].child_axes[0]
+    panel = plot(stateless(run_of("three")), "overview").axes[0].child_axes[0]
     assert any(isinstance(c, PathCollection) and len(c.get_offsets()) for c in panel.collections)
 
 
@@ -94,8 +102,7 @@ def test_overview_without_states_shows_clusters():
 def test_colours_are_the_density_at_their_pixels(projection):
     """A picture upside down, mirrored or turned would show here."""
     # 1 + 0.3 sqrt(3) x + 0.2 sqrt(3) y: the harmonics of degree 1, by hand.
-    modes = [[1, 1, 0.3], [1, -1, 0.2]]
-    density = mf.Density(SPHERE, SPHERE.from_modes(modes))
+    density = mf.Density(SPHERE, SPHERE.from_modes([[1, 1, 0.3], [1, -1, 0.2]]))
     values = values_on(density, projection, 40)
     wide, high = projection.half_axes
     rows, columns = values.shape
@@ -114,9 +121,8 @@ def test_colours_of_tokens_are_a_positive_density_around_them():
     values = values_on(measure, Mollweide(), 400)
     assert coefficients[0] == pytest.approx(1.0)
     assert values.min() > -1e-5 * values.max()
-    heights = SPHERE.evaluate(coefficients, PLACES)
     # The kernel of share s is 1/s high: 0.5 % for few tokens.
-    assert heights == pytest.approx(WEIGHTS / 0.005, rel=0.01)
+    assert SPHERE.evaluate(coefficients, PLACES) == pytest.approx(WEIGHTS / 0.005, rel=0.01)
 
 
 def test_rings_are_where_the_clusters_are():
@@ -170,8 +176,7 @@ def test_linear_prediction_follows_a_small_perturbation_on_the_sphere():
 )
 def test_energies_of_solids_are_those_of_runs(count, points):
     """The lines named 'n equal clusters' would lie elsewhere than such runs do."""
-    tokens = np.array(points, dtype=np.float64)
-    problem = replace(PROBLEM, initial=mf.from_points(tokens))
+    problem = replace(PROBLEM, initial=mf.from_points(np.array(points, dtype=np.float64)))
     run = mf.simulate(problem, 0.1, save=2, representation="particles")
     # The rule asks for three tokens a cluster.
     had = run.observables | {"clusters/count": np.full(2, float(count))}
@@ -192,3 +197,65 @@ def test_maps_in_one_row_fill_the_figure_and_say_what_is_marked():
     assert len(run.plot("globe", times=[0.0]).axes) == 1
     refused("times of kind 'map': expected 1 to 6, got 7", run.plot, "map", times=run.time[:7])
     refused(r"t = 0.3 \(scaled time\) is no saved time", run.plot, "globe", times=[0.3])
+
+
+def test_tokens_that_are_drawn_are_tokens():
+    """Dots where no token is, or all of a million, would show here."""
+    points = SPHERE.random_points(50, np.random.default_rng(0))
+    measure = mf.Measure(SPHERE, points)
+    assert np.array_equal(some_tokens(measure), points)
+    few = some_tokens(measure, most=7)
+    assert few.shape == (7, 3) and all((points == point).all(axis=1).any() for point in few)
+
+
+def test_tokens_of_a_density_start_at_equal_masses():
+    """Dots would be dense where the density is not."""
+    # 300 points of a lattice: moments to the mean spacing squared, a few per cent of their size.
+    density = WIDE.initial.build(SPHERE)
+    moments = mf.Measure(SPHERE, equal_masses(density, 300)).moments(4)
+    assert np.abs(moments - density.moments(4)).max() < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flow", [mf.USA, mf.SA])
+def test_tokens_of_a_density_move_with_it(flow):
+    """Dots that do not move with the colours below them would show here."""
+    # 0.01: that of 300 tokens at the start, above, grown by e.
+    run = mf.simulate(replace(WIDE, flow=flow), until=4.0, save=9)
+    points = tokens_of(run)
+    assert len(points) == 9 and SPHERE.distance(points[0], points[-1]).max() > 0.15
+    measured = mf.Measure(SPHERE, points[-1]).moments(3)
+    assert np.abs(measured - run.measures[-1].moments(3)).max() < 0.01
+    assert np.abs(measured - run.measures[0].moments(3)).max() > 0.1
+
+
+@pytest.mark.slow
+def test_tokens_of_maps_at_chosen_times_follow_all_saved_moments():
+    """A spline through the moments of three maps would lead them astray, 150 degrees by the end."""
+    run = mf.simulate(WIDE, until=4.0, save=9)
+    drawn = run.plot("map", times=[4.0]).findobj(PathCollection)
+    whole = sphere_panel(run, 8, Mollweide(), 40, tokens_of(run)[8])
+    assert len(whole.tokens) == 300
+    assert any(np.array_equal(dots.get_offsets(), whole.tokens) for dots in drawn)
+
+
+def test_followed_tokens_are_those_of_a_particle_run():
+    """The independent check: tokens carried along by the particle solver."""
+    # A heavy cluster that no token moves, and light tokens that fall into it.
+    tokens = directions(np.array([0.0, 0.5, -1.0]), np.array([0.0, 0.4, 0.2]))
+    heavy = replace(WIDE, initial=mf.from_points(tokens, [1.0 - 2e-9, 1e-9, 1e-9]))
+    run = mf.simulate(heavy, 4.0, save=17, representation="particles", tolerance=1e-10)
+    moved = followed(run, run_interaction(run), tokens)
+    exact = np.array([measure.points for measure in run.measures])
+    assert SPHERE.distance(moved, exact).max() < 1e-5
+    assert SPHERE.distance(exact[0], exact[-1]).max() > 0.2  # they did move
+
+
+@pytest.mark.parametrize("what", [{"diffusivity": 0.01}, {"kernel": "mine"}])
+def test_tokens_whose_motion_is_unknown_are_not_drawn(what):
+    """Dots would move in another field than the density."""
+    run = mf.simulate(WIDE, until=0.5, save=2)
+    assert len(tokens_of(run)[0]) == 300
+    attributes = {name: value for name, value in run.attributes.items() if name != "config"}
+    other = replace(run, attributes=attributes | what, source_problem=None)
+    assert [len(points) for points in tokens_of(other)] == [0, 0]

@@ -40,14 +40,12 @@ def test_run_without_atoms_shows_the_stored_clusters():
     (plateau,) = plateaus_of(run)
     assert plateau.mass == pytest.approx([0.5, 0.3, 0.2])
     assert (plateau.begin, plateau.end) == (0.0, 1e3)
-    texts = [text.get_text() for text in plot(run, "staircase").axes[0].texts]
-    assert "0.5, 0.3, 0.2" in texts
+    assert "0.5, 0.3, 0.2" in [text.get_text() for text in plot(run, "staircase").axes[0].texts]
 
 
 def test_uniform_is_no_plateau_of_one_cluster():
     """A nearly uniform density would be named one cluster of mass 1."""
-    run = mf.simulate(PROBLEM, until=4.0, save=5, representation="density")
-    assert plateaus_of(run) == ()
+    assert plateaus_of(mf.simulate(PROBLEM, until=4.0, save=5, representation="density")) == ()
 
 
 def test_energies_of_time_0_alone_are_no_staircase():
@@ -61,8 +59,7 @@ def test_energies_of_time_0_alone_are_no_staircase():
 
 def test_time_axis_is_logarithmic_also_for_linear_saves():
     """Time 0 has no place on it, the others have; one point is no staircase."""
-    run = mf.simulate(PROBLEM, until=4.0, save=5)
-    axes = plot(run, "staircase").axes[0]
+    axes = plot(mf.simulate(PROBLEM, until=4.0, save=5), "staircase").axes[0]
     assert axes.get_xscale() == "log" and axes.get_xlim() == pytest.approx((1.0, 4.0))
     short = mf.simulate(PROBLEM, until=1.0, save=[0.0, 1.0])
     refused("at least 2 saved times after 0, the run has 1", plot, short, "staircase")

@@ -43,8 +43,7 @@ def test_no_branch_runs_through_a_joint(seed):
 
 def test_light_leaves_are_thin_and_have_no_number(mixed_circle):
     """Sixty numbers on one another would be a black bar."""
-    run = replace(mixed_circle, events=dust(60))
-    axes = plot(run, "tree").axes[0]
+    axes = plot(replace(mixed_circle, events=dust(60)), "tree").axes[0]
     assert np.sum(np.array(branches_of(axes).get_linewidths()) < 1.5) >= 50
     left = [text for text in axes.texts if text.get_ha() == "right"]
     assert {"0.45", "0.3"} <= {text.get_text() for text in left}

@@ -1,6 +1,5 @@
 """Figures and films of tokens on spheres of any dimension and in R^d."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -20,6 +19,7 @@ from meanfield.figures.data.vectors import (
 from meanfield.figures.draw import PLOTS, animate, plot
 from meanfield.figures.draw.hulls import hulls_picture
 from meanfield.observables import similarity
+from tests.figures.samples import stateless
 
 RNG = np.random.default_rng(0)
 SPHERE = RNG.standard_normal((12, 40))
@@ -65,11 +65,10 @@ def test_histograms_stand_side_by_side():
     law = mf.von_mises_fisher(2.0)
     for space in (mf.Circle(), mf.Axial(5)):
         run = mf.simulate(mf.Problem(space, mf.exponential(2.0), mf.SA, law), 0.2, save=3)
-        figure = plot(run, "histogram", times=run.time[[0, 2]])
-        assert len(figure.axes[0].child_axes) == 2
+        assert len(plot(run, "histogram", times=run.time[[0, 2]]).axes[0].child_axes) == 2
         shares = histogram_picture(run).shares
         np.testing.assert_array_equal(shares, [similarity(each) for each in run.measures])
-    refused("no state of the run was kept", plot, replace(run, measures=(None,) * 3), "histogram")
+    refused("no state of the run was kept", plot, stateless(run), "histogram")
     rings = mf.Problem(mf.Axial(5), mf.exponential(2.0), mf.SA, mf.from_points([0.5, 1.0]))
     message = "not known of this run: .* rings of axial measures"
     refused(message, plot, mf.simulate(rings, 0.1, save=2), "histogram")
@@ -158,7 +157,7 @@ def test_kinds_say_which_a_run_has():
     refused("'map' is for the sphere, this run is on sphere:40. K", plot, run, "map")
     message = "Kinds for it: overview, order_parameter, axes, .*hulls"
     refused(message, plot, run_of("polytope"), "energy")
-    refused("were not kept", plot, replace(run, measures=(None,) * 7), "axes")
+    refused("were not kept", plot, stateless(run), "axes")
 
 
 @pytest.mark.slow

@@ -111,8 +111,7 @@ def test_longest_arrow_has_the_speed_below_the_map():
 @pytest.mark.parametrize("space", [CIRCLE, SPHERE])
 def test_speeds_are_per_unit_of_the_times_beside_them(space):
     """Speeds per scaled time beside times in paper time would differ by e^beta."""
-    law = mf.von_mises_fisher(1.0)
-    problem = mf.Problem(space, mf.exponential(2.0), mf.USA, law)
+    problem = mf.Problem(space, mf.exponential(2.0), mf.USA, mf.von_mises_fisher(1.0))
     scaled, paper = (
         velocity_picture(mf.simulate(problem, 1e-6, unit=unit, save=[0.0])).panels[0]
         for unit in ("scaled", "paper")
@@ -140,8 +139,7 @@ def test_figure_names_heads_and_their_score():
     """SA and a beta of no matrix would say less than what was solved."""
     heads = [mf.Head(score=[2.1, 1.0]), mf.Head(beta=1.0)]
     run = still(mf.Problem(CIRCLE, mf.Attention(heads, beta=2.0)))
-    figure = run.plot("velocity")
-    (axes,) = figure.axes[:1]
+    (axes,) = run.plot("velocity").axes[:1]
     named = r"circle,  2 heads,  softmax,  $\beta |B| = 4.2$,  two-fold symmetric"
     assert axes.get_title(loc="left").startswith(named)
     texts = {text.get_text() for inset in axes.child_axes for text in inset.texts}

@@ -14,6 +14,7 @@ from parameters import refused
 import meanfield as mf
 from meanfield.figures.data.view import GLOBE, view_picture
 from meanfield.figures.view import coded_points, differences
+from tests.figures.samples import stateless
 
 LAW = mf.perturbed_uniform([[1, 0, 0.1], [2, 1, 0.1], [3, -2, 0.05]])
 
@@ -99,9 +100,7 @@ def test_page_of_a_file_names_its_source_and_loads_nothing(sphere, tmp_path, cli
 @pytest.mark.slow
 def test_sixty_frames_and_two_thousand_tokens_fit_into_a_page():
     """Below 1.5 MB: tokens from everywhere that move all the time, and their smoothed colours."""
-    rng = np.random.default_rng(1)
-    points = rng.standard_normal((2000, 3))
-    law = mf.from_points(points / np.linalg.norm(points, axis=1, keepdims=True))
+    law = mf.from_points(np.random.default_rng(1).standard_normal((2000, 3)))
     problem = mf.Problem(mf.Sphere(), mf.exponential(4.0), mf.SA, law)
     run = mf.simulate(problem, until=3.0, save=60, representation="particles", tolerance=1e-3)
     view = run.view()
@@ -124,8 +123,7 @@ def test_atoms_have_masses_and_merges_are_events():
 
 def test_ring_shows_atoms_without_paths():
     """Pages of atoms from the start, or after stages, would show no point at all."""
-    law = mf.from_points([0.0, 0.1, 1.5, 3.3])
-    problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, law)
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, mf.from_points([0.0, 0.1, 1.5, 3.3]))
     atoms = mf.simulate(problem, until=1.0, save=3, representation="atoms")
     picture = view_picture(atoms)
     assert [len(angles) for angles in picture.points] == [4, 4, 4]
@@ -143,8 +141,7 @@ def test_ring_shows_atoms_without_paths():
 @pytest.mark.slow
 def test_view_opens_where_clusters_form():
     """Not on uniform, at t = 0, nor on what has been one point for long."""
-    law = mf.perturbed_uniform([[1, 0.1, 0.0]])
-    problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, law)
+    problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, mf.perturbed_uniform([[1, 0.1, 0.0]]))
     run = mf.simulate(problem, until=40.0, save=41, representation="particles", tokens=100)
     view = run.view()
     start = view.picture.start
@@ -210,8 +207,6 @@ def test_wrong_places_are_refused(sphere, tmp_path, monkeypatch, cli, arguments,
 
 
 @pytest.mark.slow
-def test_runs_without_states_are_refused(tmp_path):
+def test_runs_without_states_are_refused(sphere):
     """With what to do."""
-    problem = mf.Problem(mf.Circle(), mf.linear(), mf.USA, mf.perturbed_uniform([[2, 0.1, 0.0]]))
-    mf.simulate(problem, until=1.0, save=3, state="last", output=tmp_path / "run.h5")
-    refused('views need at least 2 saved times .* state="all"', mf.load(tmp_path / "run.h5").view)
+    refused('views need at least 2 saved times .* state="all"', stateless(sphere).view)

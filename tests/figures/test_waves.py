@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from head_oracle import turn
 
 import meanfield as mf
 from meanfield.figures.data.circle import cell_edges
@@ -11,12 +12,12 @@ from meanfield.figures.data.density import circle_picture, predicted_wave
 from meanfield.figures.data.tokens import token_paths
 
 CIRCLE = mf.Circle()
-TURNED = mf.Head(value=[[np.cos(0.6), -np.sin(0.6)], [np.sin(0.6), np.cos(0.6)]])
 
 
 def turning(law, normalization="softmax"):
     """Values turned by 0.6."""
-    return mf.Problem(CIRCLE, mf.Attention([TURNED], normalization, beta=4.0), initial=law)
+    heads = [mf.Head(value=turn(0.6))]
+    return mf.Problem(CIRCLE, mf.Attention(heads, normalization, beta=4.0), initial=law)
 
 
 def test_crest_of_linear_theory_is_that_of_the_run():
