@@ -100,8 +100,7 @@ def test_heads_and_stages_two_ways():
 def test_energy_of_independent_tokens_is_exact():
     """E[E_N] = E + (1 - E) / N at time 0: pairs that are one token have energy 1."""
     problem = mf.Problem(mf.Circle(), mf.exponential(beta=2.0), mf.SA, ASYMMETRIC)
-    of = mf.fluctuations(problem, until=0.1, save=2, degree=problem.kernel_degree)
-    energy = of.of("energy")
+    energy = mf.fluctuations(problem, until=0.1, save=2, degree=problem.kernel_degree).of("energy")
     np.testing.assert_allclose(energy.shift[0], 1.0 - energy.limit[0], rtol=1e-12)
     refused("give degree = ", mf.fluctuations(problem, until=0.1, save=2).of, "energy")
 
@@ -238,8 +237,7 @@ def test_fluctuations_come_back_from_their_file(manifold: Any, tmp_path: Path) -
     for name in ("limit", "shift", "covariance", "relation", "variance_by_degree"):
         np.testing.assert_allclose(getattr(back, name), getattr(fluctuations, name), atol=1e-14)
     assert (back.problem.kernel, back.problem.flow) == (problem.kernel, problem.flow)
-    without = replace(fluctuations, tokens=None)
-    without.save(tmp_path / "made.h5", overwrite=True)
+    replace(fluctuations, tokens=None).save(tmp_path / "made.h5", overwrite=True)
     assert mf.load(tmp_path / "made.h5").tokens is None
     pytest.importorskip("xarray")
     data = back.to_xarray()

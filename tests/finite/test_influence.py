@@ -25,8 +25,7 @@ def test_a_little_mass_moved_from_here_to_there(flow):
 
     def second_moment(share):
         mixed = (1 - share) * np.array([1.0, 0.25, -0.1j]) + share * np.append(other, 0.0)
-        law = mf.from_density(mixed)
-        moved = mf.Problem(mf.Circle(), problem.kernel, flow, law)
+        moved = mf.Problem(mf.Circle(), problem.kernel, flow, mf.from_density(mixed))
         run = mf.simulate(moved, 1.0, save=2, tolerance=1e-13, representation="density")
         return float(run.moments[-1][2].imag)
 
@@ -48,8 +47,7 @@ def test_zonal_moments_of_the_sphere():
 
     legendre = [partial(mean_legendre, degree) for degree in range(1, 5)]
     psi = mf.influence(problem, legendre, until=0.1 * np.exp(5.0))
-    expected = [0.86139, 1.27361, 1.04852, 0.51828]
-    np.testing.assert_allclose(psi.variances, expected, rtol=1e-5)
+    np.testing.assert_allclose(psi.variances, [0.86139, 1.27361, 1.04852, 0.51828], rtol=1e-5)
     np.testing.assert_allclose(psi.covariance[0, 1:3], [0.0453308, 0.0031776], rtol=3e-5)
 
 
@@ -71,7 +69,7 @@ def test_tokens_have_what_influence_predicts_to_order_one_over_n():
             ended.append(abs(run.moments[-1][1]) ** 2)
         left[tokens] = np.std(np.array(ended) - predicted)
         all_of_it[tokens] = np.std(ended)
-    # 1/16 and 1/4, within what six runs tell.
+    # 1/16 and 1/4, within the scatter of six runs.
     assert left[3200] < 0.15 * left[200]
     assert 0.1 < all_of_it[3200] / all_of_it[200] < 0.6
     assert left[3200] < 0.1 * all_of_it[3200]

@@ -150,5 +150,4 @@ def gguf_arrays(arrays, kind="llama"):
 
 
 def write_gguf(path, arrays, kind="llama", **settings):
-    content = gguf_bytes(gguf_settings(kind, **settings), gguf_arrays(arrays, kind))
-    Path(path).write_bytes(content)
+    Path(path).write_bytes(gguf_bytes(gguf_settings(kind, **settings), gguf_arrays(arrays, kind)))

@@ -29,7 +29,6 @@ _ALBERT = {
     "ffn_output": (D, INNER),
     "full_layer_layer_norm": (D,),
 }
-_ALBERT_LAYER = "encoder.albert_layer_groups.0.albert_layers.0"
 
 
 def write_safetensors(path, arrays):
@@ -55,7 +54,7 @@ def random_arrays(kind="bert", layers=2, positions=40):
     named = {"embeddings.LayerNorm": (e,)}
     if kind == "albert":
         named["encoder.embedding_hidden_mapping_in"] = (D, e)
-        begins, parts = [_ALBERT_LAYER], _ALBERT
+        begins, parts = ["encoder.albert_layer_groups.0.albert_layers.0"], _ALBERT
     else:
         begins, parts = [f"encoder.layer.{i}" for i in range(layers)], _BERT
     for begin in begins:

@@ -319,8 +319,7 @@ def test_rules_cut_texts(rule, parts):
 
 def test_bytes_that_the_vocabulary_lacks_are_left_out():
     """Texts with rare bytes are read all the same; a first token stands before every text."""
-    lacking = next(byte for byte in range(256) if decoders.LETTERS[byte] not in _NUMBERS)
-    assert lacking == 192
+    assert next(byte for byte in range(256) if decoders.LETTERS[byte] not in _NUMBERS) == 192
     expected = replace(_pieces(), first=0)
     assert expected.of("\udc80") == [0, _NUMBERS["?"]]
     fewer = {piece: number for piece, number in _NUMBERS.items() if piece != "©"}
@@ -407,8 +406,7 @@ def test_damaged_tokenizers_are_refused(tmp_path, name, changes):
         model = tmp_path / name
         write_gguf(model, random_arrays(), **changes)
     else:
-        content = json.dumps(tokenizer_json(**changes))
-        (tmp_path / name).write_text(content, encoding="utf-8")
+        (tmp_path / name).write_text(json.dumps(tokenizer_json(**changes)), encoding="utf-8")
     refused(f"{name} holds a damaged tokenizer", mf.load_decoder, model)
 
 

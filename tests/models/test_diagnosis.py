@@ -255,8 +255,7 @@ def test_encoders_have_exponents_of_several_lengths(tmp_path, kind):
     assert re.search(r"share of g below 0.3 +- +-$", str(one), re.MULTILINE)
     assert one.plot() is not None
     assert np.allclose(both.contexts, [40, 160])
-    shared = np.array_equal(both.score_radius[1, 0], both.score_radius[1, 1])
-    assert shared == (kind == "albert")
+    assert np.array_equal(both.score_radius[1, 0], both.score_radius[1, 1]) == (kind == "albert")
     copy = module._drawn(encoder.layers[0], np.random.default_rng(0))
     assert not any(part.bias.any() for part in (copy.query, copy.outer, copy.norm))
     states = list(encoder.states(encoder.embedded(texts[0])))
@@ -330,8 +329,7 @@ def test_command_writes_numbers_of_the_function(tmp_path, cli, use):
         numbers = cli.json(*use, "--quiet", "-o", tmp_path / "x.json")
     assert numbers["sink_share"] == diagnosis.sink_share.tolist()
     assert numbers["exponent"] == diagnosis.exponent.tolist()
-    stored = json.loads((tmp_path / "x.json").read_text())
-    assert stored == {"kind": "diagnosis"} | numbers
+    assert json.loads((tmp_path / "x.json").read_text()) == {"kind": "diagnosis"} | numbers
 
 
 def test_command_refuses_in_one_line(tmp_path, cli, use):

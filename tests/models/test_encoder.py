@@ -60,8 +60,7 @@ def _by_loops(arrays, kind, layers, heads, tokens):
         for i in range(len(x)):
             together = []
             for h in range(heads):
-                size = len(q[i][h])
-                weights = [math.exp(q[i][h] @ each[h] / math.sqrt(size)) for each in k]
+                weights = [math.exp(q[i][h] @ each[h] / math.sqrt(len(q[i][h]))) for each in k]
                 together.append(sum(w * v[j][h] for j, w in enumerate(weights)) / sum(weights))
             y = norm(first, x[i] + dense(output, np.concatenate(together)))
             moved.append(norm(last, y + dense(outer, gelu(dense(inner, y)))))

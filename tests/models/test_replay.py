@@ -220,8 +220,7 @@ def test_what_does_not_move_has_no_warnings_and_no_false_numbers(encoder):
     assert np.isnan(mf.replay(still, _TEXT).ladder.share).all()
     alone = mf.token_limit(still, _TEXT, np.random.default_rng(0), counts=(4, 8), tokens=16, runs=2)
     assert not alone.errors.any() and np.isnan(alone.exponents()).all()
-    same = replace(encoder, positions=0.0 * encoder.positions)
-    replay = mf.replay(same, [np.full(5, 7)])
+    replay = mf.replay(replace(encoder, positions=0.0 * encoder.positions), [np.full(5, 7)])
     assert np.isnan(replay.heads.beta_fit).all() and not replay.ladder.beta.any()
     assert replay.beta == 1.0 and np.abs(replay.ladder.cosine - 1.0).max() < 1e-12
 

@@ -67,14 +67,12 @@ def test_a_bridge_of_a_tenth_of_uniform_links_clusters(chain, count):
 )
 def test_cluster_has_enough_tokens_and_one_percent(n, size, counted):
     """Whichever is more; exactly that many count, in spite of rounding."""
-    result = clusters(tokens((n - size, 0.0), (size, 2.0)), BETA)
-    assert result.count == (2 if counted else 1)
+    assert clusters(tokens((n - size, 0.0), (size, 2.0)), BETA).count == (2 if counted else 1)
 
 
 def test_least_tokens_are_for_tokens_only():
     """One weighted atom is a cluster if it has one percent of the mass."""
-    measure = mf.Measure(CIRCLE, [0.0, 1.0, 2.0], [0.5, 0.49, 0.01])
-    assert clusters(measure, BETA).count == 3
+    assert clusters(mf.Measure(CIRCLE, [0.0, 1.0, 2.0], [0.5, 0.49, 0.01]), BETA).count == 3
     assert clusters(mf.Measure(CIRCLE, [0.0, 1.0, 2.0], [0.5, 0.491, 0.009]), BETA).count == 2
 
 

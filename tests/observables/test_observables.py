@@ -9,8 +9,6 @@ from scipy.special import ive
 import meanfield as mf
 from meanfield.fields.mean_field import interaction
 from meanfield.observables import (
-    ALWAYS_STORED,
-    DEFAULT_OBSERVABLES,
     OBSERVABLES,
     entropy,
     free_energy,
@@ -23,10 +21,9 @@ from meanfield.observables.resolution import spectral_tail
 
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.USA)
 POINTS = mf.Measure(mf.Circle(), np.random.default_rng(0).uniform(0, 7, 40))
-DENSITY = mf.von_mises_fisher(2.0).build(mf.Circle())
 
 
-@together("measure", [POINTS, DENSITY])
+@together("measure", [POINTS, mf.von_mises_fisher(2.0).build(mf.Circle())])
 @together("name", OBSERVABLES)
 def test_every_observable_can_be_evaluated(name, measure):
     """Named numbers or one-dimensional arrays, under its own name, with an axis label."""
@@ -35,14 +32,6 @@ def test_every_observable_can_be_evaluated(name, measure):
     for key, value in values.items():
         assert key.split("/")[0] == name
         assert np.asarray(value, dtype=float).ndim <= 1
-
-
-def test_what_is_always_stored_is_always_there():
-    """Energy and clusters, also when only another is asked for."""
-    result = observe(PROBLEM, DENSITY, DENSITY.moments(40), ("order_parameter",))
-    assert set(ALWAYS_STORED) == {"energy", "clusters"}
-    assert {key.split("/")[0] for key in result} == {"order_parameter", "energy", "clusters"}
-    assert set(DEFAULT_OBSERVABLES) <= set(OBSERVABLES)
 
 
 def test_order_parameter_is_one_for_a_cluster_and_zero_for_uniform():
@@ -59,13 +48,11 @@ def test_energy_is_the_double_sum_over_pairs(beta):
     """sum_ij w_i w_j W(cos d_ij) / W(1), for weighted tokens."""
     rng = np.random.default_rng(1)
     x, w = rng.uniform(0, 7, 30), rng.dirichlet(np.ones(30))
-    kernel = mf.exponential(beta) if beta else mf.linear()
-    problem = mf.Problem(mf.Circle(), kernel, mf.USA)
+    problem = mf.Problem(mf.Circle(), mf.exponential(beta) if beta else mf.linear(), mf.USA)
     s = np.cos(x[:, None] - x)
     expected = w @ (np.exp(beta * (s - 1)) if beta else s) @ w
     moments = mf.Measure(mf.Circle(), x, w).moments(problem.kernel_degree)
-    energy = interaction_energy(problem, moments)
-    assert energy == pytest.approx(expected, rel=1e-13)
+    assert interaction_energy(problem, moments) == pytest.approx(expected, rel=1e-13)
 
 
 @pytest.mark.parametrize("beta", [-0.5, -9.0])

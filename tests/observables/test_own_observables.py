@@ -260,8 +260,7 @@ def test_failing_observable_keeps_the_run_so_far(folder, cli):
 def test_run_file_refuses_what_is_no_observable(folder, observables, message, cli):
     """The run would begin and fail."""
     (folder / "more.py").write_text(CODE)
-    chosen = f"output.observables={observables}"
-    cli("run", folder / "run.toml", "--set", chosen, status=2)
+    cli("run", folder / "run.toml", "--set", f"output.observables={observables}", status=2)
     last = cli.err.splitlines()[-1]
     assert last.startswith(f"meanfield: {folder}/run.toml: [output]")
     assert re.search(message, last)
