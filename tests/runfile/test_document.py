@@ -58,13 +58,10 @@ def test_what_is_no_document_is_refused(tmp_path, content, message):
 
 def test_missing_file_and_folder_are_refused(tmp_path):
     """A wrong path would show a traceback."""
-    with pytest.raises(
-        ConfigError,
-        match=r"nothing\.toml: No such file or directory: `meanfield init .*nothing\.toml` writes",
-    ):
-        read_document(tmp_path / "nothing.toml")
-    with pytest.raises(ConfigError, match=r"is a folder, expected a run file \(\.toml\)\."):
-        read_document(tmp_path)
+    message = r"nothing\.toml: No such file or directory: `meanfield init .*nothing\.toml` writes"
+    refused(message, read_document, tmp_path / "nothing.toml", error=ConfigError)
+    message = r"is a folder, expected a run file \(\.toml\)\."
+    refused(message, read_document, tmp_path, error=ConfigError)
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device here")

@@ -68,6 +68,9 @@ LAYERS = mf.Layers(0.1, 24, "mix", "strang", tau=0.5, radius=3.0)
     mf.Problem(mf.Sphere(9), mf.exponential(2.0), mf.USA, initial=mf.normal_tokens(3),
                drift=mf.LinearDrift(2.0)),
     mf.Problem(mf.Sphere(4), mf.linear(), mf.USA, mf.configuration("simplex", None, 2)),
+    mf.Problem(mf.Sphere(), mf.zonal(multipliers=[1.0, 0.5, 0.1]), mf.Flow("none", strength=-2.0),
+               mf.von_mises_fisher(2.0)),
+    mf.Problem(mf.Circle(), mf.linear(), mf.Flow("none", diffusivity=0.1), mf.sampled(50)),
     mf.Problem(mf.Circle(), mf.linear(), mf.USA,
                initial=mf.configuration("polygon", 2, weights=[0.1, 0.9])),
 ])  # fmt: skip

@@ -99,13 +99,10 @@ def test_what_the_user_prints_stays_off_standard_output(tmp_path, capsys):
     function(tmp_path, "print('running')\n" + GOOD)
     text = f"meanfield: executing the Python of {tmp_path / 'k.py'}\nrunning\n"
     assert capsys.readouterr().err == text
-    function(tmp_path, "print('loading')\n" + GOOD + "    print('never')\n")
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "loading" in captured.err
-    code = "import sys\nsys.stdout.close()\nprint('still')\n" + GOOD
-    function(tmp_path, code)
-    assert "still" in capsys.readouterr().err
+    for code in ("print('loading')\n", "import sys\nsys.stdout.close()\nprint('loading')\n"):
+        function(tmp_path, code + GOOD)
+        captured = capsys.readouterr()
+        assert captured.out == "" and "loading" in captured.err
     assert not sys.stderr.closed
 
 
@@ -127,8 +124,8 @@ def test_code_elsewhere_needs_a_word(way, tmp_path, capsys):
 @pytest.mark.parametrize("reference", ["k.py", "k.py:", ":f", "none.py:f", ".:f", ""])
 def test_malformed_reference_is_refused(tmp_path, reference):
     """The user would not learn how to name a function."""
-    with pytest.raises(ConfigError, match='must be "file.py:function" of an existing file'):
-        function(tmp_path, GOOD, reference)
+    message = 'must be "file.py:function" of an existing file'
+    refused(message, function, tmp_path, GOOD, reference, error=ConfigError)
 
 
 def test_answers_of_other_kinds_pass_unless_one_number_each_is_due(tmp_path):
@@ -158,9 +155,7 @@ def test_a_file_is_executed_once_for_all_its_functions(tmp_path, capsys):
 
 def test_late_failure_is_one_line(tmp_path):
     """A kernel that fails at some similarities only would show a traceback in the middle."""
-    kernel = function(
-        tmp_path, GOOD + "    \ndef g(s):\n    assert len(s) < 9000\n    return s\n", "k.py:g"
-    )
+    kernel = function(tmp_path, "def f(s):\n    assert len(s) < 9000\n    return s\n")
     refused("failed: AssertionError", kernel, np.zeros(9000), error=ConfigError)
 
 
@@ -171,12 +166,9 @@ def test_kernel_file_does_not_shadow_modules(tmp_path):
     assert sys.modules["numpy"] is np
 
 
-def test_kernel_that_is_not_smooth_is_refused_before_the_run(tmp_path):
+def test_kernel_that_is_not_smooth_is_refused_before_the_run(path):
     """The run would start with multipliers that are no kernel's."""
-    (tmp_path / "k.py").write_text(HEADER + "def f(s):\n    return np.abs(s)\n")
-    (tmp_path / "run.toml").write_text(
-        '[problem]\nnormalization = "none"\n'
-        'manifold = "circle"\nkernel = "zonal"\nattention = "k.py:f"\n[time]\nend = 1\n'
-    )
-    with pytest.raises(ConfigError, match=r"\[problem\] attention = .* the kernel is not smooth"):
-        load_config(tmp_path / "run.toml")
+    path.with_name("k.py").write_text(HEADER + "def f(s):\n    return np.abs(s)\n")
+    kernel = ["problem.kernel=zonal", "problem.attention=k.py:f"]
+    message = r"\[problem\] attention = .* the kernel is not smooth"
+    refused(message, load_config, path, kernel, error=ConfigError)

@@ -1,5 +1,7 @@
 """`[time] stop = "file.py:function"`: a stop rule of the user's own."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from parameters import refused
@@ -9,7 +11,7 @@ from meanfield.runfile import ConfigError, load_config
 from meanfield.store.run_file import load
 
 CODE = "def late(time, measure):\n    return bool(time > 0.2 and abs(measure.moments(3)[3]) > 0)\n"
-RUN = """\
+TEXT = """\
 problem = { manifold = "circle", beta = 5.0, normalization = "none" }
 initial = { modes = [[3, 0.1, 0.0]] }
 time = { end = 1.0, save = 11, stop = "rules.py:late" }
@@ -17,10 +19,9 @@ time = { end = 1.0, save = 11, stop = "rules.py:late" }
 
 
 @pytest.fixture
-def config(tmp_path):
-    (tmp_path / "rules.py").write_text(CODE)
-    (tmp_path / "run.toml").write_text(RUN)
-    return tmp_path / "run.toml"
+def config(path):
+    Path("rules.py").write_text(CODE)
+    return path
 
 
 @pytest.mark.slow
@@ -36,13 +37,9 @@ def test_own_rule_ends_the_run(config, cli):
 
 def test_own_rule_is_that_of_python(config):
     """A run file and a call would stop at different times."""
-    law = mf.perturbed_uniform([[3, 0.1, 0.0]])
-    problem = mf.Problem(mf.Circle(), mf.exponential(beta=5.0), mf.USA, law)
-
-    def late(time, measure):
-        return bool(time > 0.2 and abs(measure.moments(3)[3]) > 0)
-
-    called = mf.simulate(problem, 1.0, save=11, stop=late)
+    names = {}
+    exec(CODE, names)
+    called = mf.simulate(load_config(config).problem, 1.0, save=11, stop=names["late"])
     assert np.array_equal(mf.run(config).moments, called.moments)
 
 
@@ -57,14 +54,14 @@ def test_own_rule_is_that_of_python(config):
 )
 def test_wrong_rule_is_one_line(config, code, message):
     """The user's mistake would be a traceback of ours."""
-    (config.parent / "rules.py").write_text(code)
+    Path("rules.py").write_text(code)
     refused(f'time. stop = "rules.py:late" .*{message}', mf.run, config, error=ConfigError)
 
 
 def test_word_that_is_no_rule_is_refused(config):
     """A slip would run to the end."""
-    with pytest.raises(ConfigError, match='stop = "one_clustre" is not known. Did you mean one_cl'):
-        load_config(config, ["time.stop=one_clustre"])
+    message = 'stop = "one_clustre" is not known. Did you mean one_cl'
+    refused(message, load_config, config, ["time.stop=one_clustre"], error=ConfigError)
 
 
 def test_check_does_not_execute_the_rule(config, cli):
