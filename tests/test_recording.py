@@ -8,7 +8,6 @@ from parameters import refused
 from run_folder import Folder
 
 import meanfield as mf
-from meanfield.errors import SimulationError
 from meanfield.files import OutputError
 from meanfield.recording import execute
 from meanfield.runfile import load_config
@@ -46,19 +45,6 @@ def test_one_cluster_ends_the_run(folder):
     assert folder.run(*overrides, "time.end=30", resume=True) == []
     checks = {check.name: check for check in mf.verify(run).checks}
     assert checks["complete"].passed and checks["complete"].note == "status: stopped: one_cluster"
-
-
-@pytest.mark.slow
-def test_failure_is_raised_after_it_was_written(folder):
-    """The reason would be known to the terminal only."""
-    with pytest.raises(SimulationError, match="under-resolved"):
-        folder.run(
-            "representation.name=density",
-            "representation.max_degree=24",
-            "time.end=300",
-            "time.save=301",
-        )
-    assert load(folder.output).status.startswith("under-resolved at t = ")
 
 
 @pytest.mark.slow
