@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from parameters import refused
+from parameters import refused, together
 
 import meanfield as mf
 from meanfield.arguments import checked
@@ -108,10 +108,10 @@ PROBLEMS: list[tuple[Any, str]] = [
 ]
 
 
-def test_problem_says_what_it_wants():
+@together("arguments, message", PROBLEMS)
+def test_problem_says_what_it_wants(arguments, message):
     """The mistake would surface in the middle of a run."""
-    for options, message in PROBLEMS:
-        refused("^Problem: .*" + message, mf.Problem, *options, error=TypeError)
+    refused("^Problem: .*" + message, mf.Problem, *arguments, error=TypeError)
 
 
 @pytest.mark.parametrize(
@@ -124,22 +124,19 @@ def test_names_that_are_not_there_come_with_the_nearest(name, meant):
     assert not hasattr(mf, "_wrapped")
 
 
+PUBLIC = {name: getattr(mf, name) for name in mf.__all__}
 # What the package makes and users only look at, and what is a name for its children.
 RESULTS = {
     *("Event", "Kernel", "LinearOperator", "SimulationError", "ClusterTree", "Fluctuations"),
     *("LimitShape", "PairCorrelation", "StationaryState", "TokenLimit", "Seen"),
-    *(
-        name
-        for name in mf.__all__
-        if isinstance(getattr(mf, name), type) and issubclass(getattr(mf, name), ResultBase)
-    ),
+    # Checked where a term of the user's own returns it (tests/terms/test_own.py).
+    "VectorField",
 }
-# Checked where a term of the user's own returns it (tests/terms/test_own.py).
-RETURNED = {"VectorField"}
 CALLABLES = {
-    name: getattr(mf, name)
-    for name in mf.__all__
-    if callable(getattr(mf, name)) and name not in RESULTS | RETURNED
+    name: made
+    for name, made in PUBLIC.items()
+    if callable(made) and name not in RESULTS
+    if not (isinstance(made, type) and issubclass(made, ResultBase))
 } | {
     method.__qualname__: method
     for owner in (mf.Density, mf.Measure, mf.Run)
@@ -180,10 +177,10 @@ def test_every_parameter_of_every_public_function_is_checked():
         for value, words in ODD:
             if not any(word in hint for word in words.split()):
                 count += 1
-                said = message_of(name, **{parameter.name: value})
-                right = re.search(f"^{name}: {parameter.name}\\b", said)
-                if not right or re.search(INTERNAL, said) or len(said) >= 300:
-                    wrong.append(said)
+                message = message_of(name, **{parameter.name: value})
+                right = re.search(f"^{name}: {parameter.name}\\b", message)
+                if not right or re.search(INTERNAL, message) or len(message) >= 300:
+                    wrong.append(message)
     assert count > 3000 and not wrong, "\n".join(wrong)
 
 
@@ -213,11 +210,8 @@ def test_array_types_need_no_certain_spelling_of_numpy():
     done = subprocess.run([sys.executable, "-c", ALIASES], capture_output=True, text=True)
     assert done.stderr == ""
     received = ["['a', 'b'] (list)", "[1j, 2j] (list)", "None"]
-    expected = "from_points: points must be an array of real numbers, got "
-    lines = done.stdout.splitlines()
-    assert len(lines) == len(received)
-    for line, text in zip(lines, received, strict=True):
-        assert line.startswith(expected + text)
+    for line, text in zip(done.stdout.splitlines(), received, strict=True):
+        assert line.startswith(f"from_points: points must be an array of real numbers, got {text}")
 
 
 def test_every_public_function_knows_its_names():
@@ -230,13 +224,6 @@ def test_every_public_function_knows_its_names():
         if not re.search(f"^{name}: None is one argument too many; the order is ", many):
             wrong.append(many)
     assert not wrong, "\n".join(wrong)
-
-
-def tried(call: Callable[[], object]) -> str:
-    with pytest.raises((TypeError, ValueError)) as caught:
-        call()
-    assert not re.search(INTERNAL, str(caught.value))
-    return str(caught.value)
 
 
 LAW = mf.von_mises_fisher(2.0)
@@ -340,14 +327,16 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
 ]  # fmt: skip
 
 
-def test_mistakes_of_newcomers_are_explained():
+@together("call, message", MISTAKES)
+def test_mistakes_of_newcomers_are_explained(call, message):
     """Each once surfaced far away, in the words of NumPy, or not at all."""
-    result = [(tried(call), message) for call, message in MISTAKES]
-    assert not [pair for pair in result if not re.search(pair[1], pair[0])]
+    with pytest.raises((TypeError, ValueError), match=message) as caught:
+        call()
+    assert not re.search(INTERNAL, str(caught.value))
 
 
 def test_errors_of_own_kernels_are_their_own():
-    """A slip inside the function would be told as something else."""
+    """A slip inside the function would be reported as something else."""
     with pytest.raises(NameError, match="undefined"):
         mf.zonal(lambda s: undefined * s)  # type: ignore[name-defined]  # noqa: F821
     with pytest.raises(TypeError, match="takes 0 positional"):

@@ -14,8 +14,6 @@ problem = { manifold = "circle", beta = 5.0, normalization = "none" }
 time = { end = 1.0, save = 2 }
 """
 
-FEW = ("--set", "compare.tokens=[5, 8]", "--set", "compare.runs=2")
-
 
 @pytest.mark.slow
 def test_old_arguments_are_those_of_today():
@@ -33,58 +31,44 @@ def test_old_arguments_are_those_of_today():
         mf.predict_clusters(PROBLEM, 100, samples=5, corrected=False, corrected_samples=3)
 
 
-def test_old_name_beside_that_of_today_is_refused():
-    """One of two numbers would be dropped silently."""
-    with pytest.raises(ValueError, match=r"^ensemble: carrier is an old name of representation: "):
-        mf.ensemble(PROBLEM, carrier="particles", representation="density")
-
-
-def test_old_name_is_unknown_where_that_of_today_is():
-    """A slip would be taken for an old name."""
-    with pytest.raises(TypeError, match=r"growth_rates: repetitions is not known"):
-        mf.growth_rates(PROBLEM, repetitions=3)
+def test_old_name_is_refused_where_it_has_no_place():
+    """One of two numbers would be dropped silently, or a slip taken for an old name."""
+    both = {"carrier": "particles", "representation": "density"}
+    refused("^ensemble: carrier is an old name of representation: ", mf.ensemble, PROBLEM, **both)
+    message = "growth_rates: repetitions is not known"
+    refused(message, mf.growth_rates, PROBLEM, repetitions=3, error=TypeError)
 
 
 @pytest.mark.parametrize(
     ("old", "section", "key", "value"),
     [
         ("compare.repetitions=7", "compare", "runs", 7),
-        ("ensemble.carrier=density", "ensemble", "representation", "density"),
+        ('ensemble.carrier="density"', "ensemble", "representation", "density"),
         ("compare={repetitions=7}", "compare", "runs", 7),
     ],
 )
 def test_old_keys_are_those_of_today(config, old, section, key, value):
     """A run file of the last release could not be run, by either way to set a key."""
-    match = f"is called {key} now: the old name goes with the next release"
-    with pytest.warns(RenamedWarning, match=match):
-        loaded = load_config(config, [old])
-    assert getattr(getattr(loaded, section), key) == value
-    if "{" not in old:
-        name, _, setting = old.partition("=")
-        text = setting if setting.isdigit() else f'"{setting}"'
-        config.write_text(f"{CONFIG}{name} = {text}\n")
-        with pytest.warns(RenamedWarning, match=rf"small\.toml: \[{section}\] .* {match}"):
-            loaded = load_config(config)
+    match = rf"\[{section}\] .* is called {key} now: the old name goes with the next release"
+    for start, text, changes in (("--set", CONFIG, [old]), (r"small\.toml:", CONFIG + old, [])):
+        config.write_text(text)
+        with pytest.warns(RenamedWarning, match=f"{start} {match}"):
+            loaded = load_config(config, changes)
         assert getattr(getattr(loaded, section), key) == value
-    # What a result stores has names of today.
-    assert f"{key} = " in loaded.text
+        # What a result stores has names of today.
+        assert f"{key} = " in loaded.text
 
 
-def test_old_key_beside_that_of_today_is_refused(config):
-    """One of two numbers would be dropped silently."""
+def test_old_key_takes_the_place_of_the_file_s_but_stands_beside_no_other(config):
+    """An override would be refused for what it overrides, or one of two numbers be dropped."""
+    config.write_text(CONFIG + "compare = { runs = 3 }\n")
+    for change in ({"overrides": ["compare.repetitions=4"]},
+                   {"sections": {"compare": {"repetitions": 4}}}):  # fmt: skip
+        with pytest.warns(RenamedWarning):
+            assert load_config(config, **change).compare.runs == 4
     config.write_text(CONFIG + "compare = { runs = 3, repetitions = 4 }\n")
     match = r"small\.toml: \[compare\] repetitions is an old name of runs: give runs alone"
     refused(match, load_config, config, error=ConfigError)
-
-
-def test_later_old_key_takes_the_place_of_the_file_s(config):
-    """An override would be refused for what it overrides."""
-    config.write_text(CONFIG + "compare = { runs = 3 }\n")
-    with pytest.warns(RenamedWarning):
-        assert load_config(config, ["compare.repetitions=4"]).compare.runs == 4
-    with pytest.warns(RenamedWarning):
-        sections = {"compare": {"repetitions": 5}}
-        assert load_config(config, sections=sections).compare.runs == 5
 
 
 def test_old_option_is_that_of_today(capsys, monkeypatch):
@@ -106,10 +90,8 @@ def test_command_says_old_keys_in_one_line(config, capsys):
     """Python hides such warnings from users of commands."""
     config.write_text(CONFIG + "compare = { repetitions = 3 }\n")
     assert main(["check", str(config)]) == 0
-    lines = capsys.readouterr().err.splitlines()
-    begins = f"meanfield: {config}: [compare] repetitions is called runs now: "
-    assert [line for line in lines if line.startswith(begins)] == lines
-    assert len(lines) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"meanfield: {config}: [compare] repetitions is called runs now: ")
 
 
 def test_until_is_end(config):
@@ -120,22 +102,21 @@ def test_until_is_end(config):
     config.write_text(CONFIG)
     assert load_config(config, ["time.until=2"]).times[-1] == 2.0
     assert load_config(config, sections={"time": {"until": 3.0}}).times[-1] == 3.0
-    with pytest.raises(ConfigError, match=r"\[time\] until must be positive"):
-        load_config(config, ["time.until=-1"])
+    negative = ["time.until=-1"]
+    refused(r"\[time\] until must be positive", load_config, config, negative, error=ConfigError)
     config.write_text(CONFIG.replace("end", "until = 1.0, end"))
-    with pytest.raises(ConfigError, match=r"\[time\] end and until are one key of two names"):
-        load_config(config)
+    message = r"\[time\] end and until are one key of two names"
+    refused(message, load_config, config, error=ConfigError)
 
 
 @pytest.mark.slow
 def test_until_continues_a_run_with_an_end(config, capsys):
     """A run would be refused for another word."""
-    config.write_text(
-        CONFIG + "initial = { name = 'perturbed_uniform', modes = [[2, 0.0, 0.2]] }\n"
-    )
-    assert main(["compare", str(config), "--quiet", "--workers", "1", *FEW]) == 0
+    few = "compare = { tokens = [5, 8], runs = 2 }\ninitial = { modes = [[2, 0.0, 0.2]] }\n"
+    config.write_text(CONFIG + few)
+    assert main(["compare", str(config), "--quiet", "--workers", "1"]) == 0
     config.write_text(config.read_text().replace("end", "until"))
-    assert main(["compare", str(config), "--quiet", "--workers", "1", "--resume", *FEW]) == 0
+    assert main(["compare", str(config), "--quiet", "--workers", "1", "--resume"]) == 0
     capsys.readouterr()
 
 

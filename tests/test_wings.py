@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from run_folder import SMALL
+
+import meanfield
 
 WINGS = (
     "certificates", "explore", "finite", "models", "papers", "stationary", "transport",
@@ -34,21 +37,6 @@ print(repr(mf.run("run.toml", output="run.h5")))
 print(len(mf.load("run.h5")._repr_html_()) > 1000)
 """
 
-RUN = """
-[problem]
-manifold = "circle"
-beta = 5.0
-normalization = "none"
-
-[initial]
-name = "perturbed_uniform"
-modes = [[3, 0.1, 0.0]]
-
-[time]
-end = 1.0
-save = 2
-"""
-
 
 # One of them every day, and the graph of imports of all.
 @pytest.mark.parametrize(
@@ -56,24 +44,17 @@ save = 2
 )
 def test_the_core_works_without_a_wing(wing, tmp_path):
     """The package could not be read, or carried on, without its wings."""
-    (tmp_path / "run.toml").write_text(RUN)
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT.replace("WING", wing)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
+    (tmp_path / "run.toml").write_text(SMALL)
+    command = [sys.executable, "-c", WITHOUT.replace("WING", wing)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("completed") == 3
 
 
 def test_the_list_of_wings_is_whole():
     """A folder that was removed or renamed would be blocked in vain."""
-    import meanfield
-
     package = Path(meanfield.__file__).parent
     assert set(WINGS) < {path.name for path in package.iterdir()}
-    design = package.parent / "docs" / "design.md"
-    if design.exists():
-        sentence = design.read_text().split("The *wings* are ")[1].split(".")[0]
-        assert set(WINGS) == set(re.findall(r"`(\w+)`", sentence))
+    design = (package.parent / "docs" / "design.md").read_text()
+    sentence = design.split("The *wings* are ")[1].split(".")[0]
+    assert set(WINGS) == set(re.findall(r"`(\w+)`", sentence))
