@@ -119,53 +119,49 @@ def test_normalization_wins_over_what_the_file_says(path):
 
 
 HEADS = "[[heads]]\n[[heads]]\n"
+# Keys of the second head, and what is said of them.
 MISTAKES = [
-    (HEADS + "valu = 1", "[[heads]] 2 'valu' is not a key of this section. Did you mean value?"),
-    (HEADS + "value = true", "[[heads]] 2 value = true must be a number, a list of numbers, a "),
-    (HEADS + "value = []", "[[heads]] 2 value = [] must be a number, a list of numbers, a list"),
-    (HEADS + "value = [[1, 2], 3]", "[[heads]] 2 value = [[1, 2], 3] must be a number"),
-    (HEADS + "key = [[1, 2], [3]]", "[[heads]] 2 key = [[1, 2], [3]] has rows of 1 and 2 numbers, "
-     "expected rows of equal"),
-    (HEADS + "key = [[1, 2], [3, nan]]", "[[heads]] 2 key = [[1, 2], [3, nan]] holds nan, which "
-     "must be a finite number."),
-    (HEADS + "value = 1e9", "[[heads]] 2 value holds 1e+09, expected finite numbers up to 1e+08"),
-    (HEADS + "value = [1, 2, 3]", "[[heads]] 2 value has 3 numbers on its diagonal, expected 2."),
-    (HEADS + "score = [[1, 2]]", "[[heads]] 2 score has shape (1, 2), expected (2, 2) for tokens "
-     "in R^2."),
-    (HEADS + "query = [[1, 2]]", "[[heads]] 2 query has 1 rows and key 2, expected as many"),
-    (HEADS + "score = 1\nkey = 1", "[[heads]] 2 has both score and key: score is Q^T K itself, "
-     "give one of them."),
-    (HEADS + "beta = 'x'", '[[heads]] 2 beta = "x" must be a number.'),
-    (HEADS + "beta = 1e8\nquery = 3", "[[heads]] 2 scores up to beta |B| = 3e+08 of two tokens, "
-     "expected at most 1e+08."),
-    ("[heads]\nvalue = 1", "[[heads]] is a list of tables: write [[heads]] above each, not"),
-    ("[[head]]", "[[head]] is not a known section. Did you mean heads? Known: compare, "),
-    (HEADS + 'value = "w.txt"', '[[heads]] 2 value = "w.txt" must be a number, a list of num'),
-    (HEADS + 'value = "no.npy"', '[[heads]] 2 value = "no.npy": no such file.'),
-    (HEADS + 'value = "no.npz:a"', '[[heads]] 2 value = "no.npz:a": no such file.'),
-    (HEADS + 'value = "w.npz:valu"', '[[heads]] 2 value = "w.npz:valu" names no array of the '
-     "file. Did you mean value? Known: cube, number, value."),
-    (HEADS + 'value = "w.npz"', '"w.npz" names no array of the file. Known: cube, number, value'),
-    (HEADS + 'value = "w.npz:cube"', '"w.npz:cube" has shape (2, 2, 2), expected (), (d,) or'),
-    (HEADS + 'value = "odd.npz:words"', '"odd.npz:words" holds <U1 of shape (1,), expected real'),
-    (HEADS + 'value = "odd.npz:nan"', '"odd.npz:nan" holds nan, expected finite numbers.'),
-    (HEADS + 'query = "odd.npz:large"', '"odd.npz:large" has shape (65536, 3), expected at most '
-     "131072 numbers."),
-    (HEADS + 'value = "pickled.npy"', '"pickled.npy" is no readable .npy file of numbers: Obj'),
-    (HEADS + 'value = "text.npz:a"', '"text.npz:a" is no .npz file: expected what np.savez('),
-]  # fmt: skip
+    ("valu = 1", "'valu' is not a key of this section. Did you mean value?"),
+    ("value = true", "value = true must be a number, a list of numbers, a "),
+    ("value = []", "value = [] must be a number, a list of numbers, a list"),
+    ("value = [[1, 2], 3]", "value = [[1, 2], 3] must be a number"),
+    ("key = [[1, 2], [3]]", "key = [[1, 2], [3]] has rows of 1 and 2 numbers, expected rows of eq"),
+    ("key = [[1, 2], [3, nan]]", "key = [[1, 2], [3, nan]] holds nan, which must be a finite nu"),
+    ("value = 1e9", "value holds 1e+09, expected finite numbers up to 1e+08"),
+    ("value = [1, 2, 3]", "value has 3 numbers on its diagonal, expected 2."),
+    ("score = [[1, 2]]", "score has shape (1, 2), expected (2, 2) for tokens in R^2."),
+    ("query = [[1, 2]]", "query has 1 rows and key 2, expected as many"),
+    ("score = 1\nkey = 1", "has both score and key: score is Q^T K itself, give one of them."),
+    ("beta = 'x'", 'beta = "x" must be a number.'),
+    ("beta = 1e8\nquery = 3", "scores up to beta |B| = 3e+08 of two tokens, expected at most 1e+"),
+    ('value = "w.txt"', 'value = "w.txt" must be a number, a list of num'),
+    ('value = "no.npy"', 'value = "no.npy": no such file.'),
+    ('value = "no.npz:a"', 'value = "no.npz:a": no such file.'),
+    (
+        'value = "w.npz:valu"',
+        'value = "w.npz:valu" names no array of the file. Did you mean value?',
+    ),
+    ('value = "w.npz"', 'value = "w.npz" names no array of the file. Known: cube, number, value'),
+    ('value = "w.npz:cube"', 'value = "w.npz:cube" has shape (2, 2, 2), expected (), (d,) or'),
+    ('value = "odd.npz:words"', 'value = "odd.npz:words" holds <U1 of shape (1,), expected real'),
+    ('value = "odd.npz:nan"', 'value = "odd.npz:nan" holds nan, expected finite numbers.'),
+    ('query = "odd.npz:large"', 'query = "odd.npz:large" has shape (65536, 3), expected at most 1'),
+    ('value = "pickled.npy"', 'value = "pickled.npy" is no readable .npy file of numbers: Obj'),
+    ('value = "text.npz:a"', 'value = "text.npz:a" is no .npz file: expected what np.savez('),
+]
 
 
-@together(("text", "message"), MISTAKES)
-def test_mistake_in_a_head_has_its_line(path, text, message, has_its_line):
+@together(("keys", "message"), MISTAKES)
+def test_mistake_in_a_head_has_its_line(path, keys, message, has_its_line):
     """Other matrices would be computed with, or the user would not learn which are wrong."""
-    path.write_text(TEXT + text)
-    has_its_line(path, (), message)
+    path.write_text(TEXT + HEADS + keys)
+    has_its_line(path, (), f"[[heads]] 2 {message}")
 
 
 @pytest.mark.parametrize(("override", "message"), [
     ("heads=[]", "[[heads]] is empty: without it there is one head, Q = K = V = 1."),
     ("heads=3", "[[heads]] must be a list of tables, got 3."),
+    ("heads={value=1}", "[[heads]] is a list of tables: write [[heads]] above each, not"),
     ("heads=[1]", "[[heads]] 1 must be a table, got 1."),
     ("problem.kernel=linear", '[problem] [[heads]] need kernel = "exponential", got "linear".'),
     ('problem={manifold="circle"}', "[[heads]] 2 beta is missing: give it here or in [problem]."),

@@ -71,15 +71,37 @@ MISTAKES = [
     ("compare.seed=-2", "[compare] seed must not be negative, got -2."),
     ("compare.metric=W3", '[compare] metric = "W3" is not known. Known: W1, W2, mmd, sobolev.'),
     ("title=3", "title = 3 must be a string of one printable line."),
+    ("problem=", "[problem] is missing."),
+    ("time=", "[time] is missing."),
+    ("problem.beta=", "[problem] beta is missing."),
+    ("problem.manifold=", "[problem] manifold is missing."),
+    ("problem={manifold='circle', kernel='zonal', multipliers=[1], beta=0}",
+     "[problem] beta = 0.0 must lie between 1e-08 and 1e+08: for a zonal"),
+    ("problem={manifold='circle', kernel='zonal', multipliers=[0.2, 0.5, 0.1], normalized=true}",
+     "[problem] a normalised flow needs a positive kernel; 'zonal' falls to -0.6"),
+    ("initial={name='atoms', angles=[0, 1], weights=[0.5, 0.25]}",
+     "[initial] weights sum to 0.75, expected 1 within 1e-9."),
+    ("initial={name='atoms', angles=[0, 1], weights=[1]}",
+     "[initial] weights have shape (1,), expected (2,), one a point."),
+    ("initial={name='atoms', angles=[0, 1], weights=[2, -1]}",
+     "[initial] weights must be finite and not negative."),
+    ("initial={name='atoms'}", "[initial] atoms on the circle are given by angles = [...] alone."),
+    ("initial={name='atoms', angles=[0]}", "[representation] representation 'density' needs an "
+     "initial density, got points."),
+    ("initial={name='mixture', components=[{weight=0.5, concentration=1}]}",
+     "[initial] weights of a mixture sum to 0.5, expected 1."),
+    ("initial={name='mixture', components=[{weight=1}]}", "[initial] components = [{ weight = 1 }] "
+     "holds { weight = 1 }, which is wrong: component concentration is missing."),
+    ("initial={name='mixture', components=[1]}", "[initial] components = [1] holds 1, which is "
+     "wrong: component must be a table, got 1."),
+    ("initial={name='von_mises_fisher', concentration=-1}", "[initial] concentration = -1 must lie "
+     "between 0 and 1e+08."),
+    ("initial={name='sampled', tokens=0}", "[initial] tokens = 0 must lie between 1 and 1000000"),
+    ("initial={name='sampled', tokens=5, max_degree=140000}", "[initial] max_degree = 140000 must "
+     "lie between 1 and 131072."),
+    ("initial={name='sampled', tokens=5, seed=-1}", "[initial] seed = -1 must not be negative."),
+    ("initial={name='sampled', tokens=5, max_degree=8}", "[initial] density is negative"),
 ]  # fmt: skip
-
-
-def circle(keys):
-    return f'[problem]\nmanifold = "circle"\n{keys}\n'
-
-
-def law(name, keys=""):
-    return f'[initial]\nname = "{name}"\n{keys}\n'
 
 
 @pytest.mark.slow
@@ -93,10 +115,11 @@ def test_mistake_has_its_line(path, override, message):
     ("text", "message"),
     [
         ("[problm]\nbeta = 1\n", r"\[problm\] is not a known section\. Did you mean problem\? "),
+        ("[[head]]\n", r"\[\[head\]\] is not a known section\. Did you mean heads\? Known: com"),
         ("beta = 1\n", r"run\.toml: beta belongs into a section\. Did you mean problem\.beta\?"),
         ("nonsense = 1\n", r"nonsense belongs into a section\. Expected title, or a section\."),
         (
-            circle('normalization = "none"\nattention = "softmax"\nbeta = 1\n[time]\nend = 1\n'),
+            '[problem]\nmanifold = "circle"\nattention = "softmax"\nbeta = 1\n[time]\nend = 1\n',
             r'needs kernel = "zonal"\. Attention by softmax \(SA\) is normalization = "softmax"\.',
         ),
     ],
@@ -105,60 +128,3 @@ def test_mistake_points_at_what_was_meant(path, text, message):
     """The user would search the documentation for a slip of the pen."""
     path.write_text(text)
     refused(message, load_config, path, error=ConfigError)
-
-
-ANGLES = "angles = [0, 1]\n"
-LAWS = {
-    "beta is missing.": circle(""),
-    "manifold is missing.": "[problem]\nbeta = 1\n",
-    "beta = 0.0 must lie between 1e-08 and 1e+08: for a zonal": circle(
-        'kernel = "zonal"\nmultipliers = [1]\nbeta = 0'
-    ),
-    "a normalised flow needs a positive kernel; 'zonal' falls to -0.6": circle(
-        'kernel = "zonal"\nmultipliers = [0.2, 0.5, 0.1]\nnormalized = true'
-    ),
-    "weights sum to 0.75, expected 1 within 1e-9.": law("atoms", ANGLES + "weights = [0.5, 0.25]"),
-    "weights have shape (1,), expected (2,), one a point.": law("atoms", ANGLES + "weights = [1]"),
-    "weights must be finite and not negative.": law("atoms", ANGLES + "weights = [2, -1]"),
-    "atoms on the circle are given by angles = [...] alone.": law("atoms"),
-    "weights of a mixture sum to 0.5, expected 1.": law(
-        "mixture", "components = [{weight = 0.5, concentration = 1}]"
-    ),
-    "holds { weight = 1 }, which is wrong: component concentration is missing.": law(
-        "mixture", "components = [{weight = 1}]"
-    ),
-    "holds 1, which is wrong: component must be a table, got 1.": law(
-        "mixture", "components = [1]"
-    ),
-    "concentration = -1 must lie between 0 and 1e+08.": law(
-        "von_mises_fisher", "concentration = -1"
-    ),
-    "tokens = 0 must lie between 1 and 100000000.": law("sampled", "tokens = 0"),
-    "max_degree = 140000 must lie between 1 and 131072.": law(
-        "sampled", "tokens = 5\nmax_degree = 140000"
-    ),
-    "seed = -1 must not be negative.": law("sampled", "tokens = 5\nseed = -1"),
-    "density is negative": law("sampled", "tokens = 5\nmax_degree = 8"),
-    "representation 'density' needs an initial density, got points.": law(
-        "atoms", 'angles = [0]\n[representation]\nname = "density"'
-    ),
-}
-
-
-PLAIN = circle('normalization = "none"\nbeta = 2')
-
-
-@together("message", LAWS)
-def test_impossible_section_has_its_line(path, message):
-    """An impossible measure or kernel would be computed with."""
-    text = LAWS[message]
-    path.write_text(("" if "[problem]" in text else PLAIN) + text + "[time]\nend = 1\n")
-    line = rf"run\.toml: \[(problem|initial|representation)\] .*{re.escape(message)}"
-    refused(line, load_config, path, error=ConfigError)
-
-
-@pytest.mark.parametrize(("section", "text"), [("problem", ""), ("time", PLAIN)])
-def test_missing_section_has_its_line(path, section, text):
-    """An empty run file would fail somewhere."""
-    path.write_text(text)
-    refused(rf"run\.toml: \[{section}\] is missing\.$", load_config, path, error=ConfigError)
