@@ -10,21 +10,11 @@ import pytest
 
 
 def each(names: str, values: Iterable[Any], /, **along: Iterable[Any]) -> pytest.MarkDecorator:
-    """Parametrise a test so that each value of each parameter occurs.
+    """Parametrise a test so that each value of each parameter occurs, but not every combination.
 
-    A mistake shows at one value, or at one of a few: a grid of all of them finds it many times
-    over. There are as many cases as the longest list has values. The shorter ones go round, each
-    time shifted against each other, so that two of them do not stay in step.
+    There are as many cases as the longest list has values. The shorter ones go round, each time
+    shifted against each other, so that two of them do not stay in step.
 
-    Parameters
-    ----------
-    names, values
-        As for `pytest.mark.parametrize`.
-    **along
-        Lists of values of further parameters, by name.
-
-    Examples
-    --------
     >>> each("beta", [-4.0, 0.0, 5.0, 60.0], normalized=[False, True], few=[False, True]).args[1]
     [(-4.0, False, False), (0.0, True, True), (5.0, True, False), (60.0, False, True)]
     """
@@ -43,16 +33,7 @@ def each(names: str, values: Iterable[Any], /, **along: Iterable[Any]) -> pytest
 
 
 def together(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[..., Any]:
-    """Run a test for many small cases as one, which fails with a list of all that fail.
-
-    For tables of wrong input, whose cases take less time than a test of their own would. Fixtures
-    are shared by all cases.
-
-    Parameters
-    ----------
-    names, cases
-        As for `pytest.mark.parametrize`, without marks.
-    """
+    """Run a test for many small cases as one, which shares its fixtures and lists all that fail."""
     keys = names.replace(" ", "").split(",") if isinstance(names, str) else list(names)
     rows = [tuple(case) if len(keys) > 1 else (case,) for case in cases]
     assert rows and all(len(row) == len(keys) for row in rows)

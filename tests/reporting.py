@@ -53,23 +53,15 @@ def by_name(lines: Lines, section: str) -> list[tuple[str, list[dict[str, Any]]]
 
 def joined(parts: Iterable[str]) -> str:
     """Text of a page: paragraphs in lines of at most 120 characters."""
+    wrapper = textwrap.TextWrapper(120, break_long_words=False, break_on_hyphens=False)
     lines = [
-        part if part.startswith(("#", "!", "|", "-")) else textwrap.fill(
-            part, 120, break_long_words=False, break_on_hyphens=False
-        )
-        for part in parts
-    ]  # fmt: skip
+        part if part.startswith(("#", "!", "|", "-")) else wrapper.fill(part) for part in parts
+    ]
     return "\n\n".join(lines) + "\n"
 
 
 def check_sections(lines: Lines, expected: Iterable[str]) -> None:
-    """Refuse a section that the page does not have.
-
-    Raises
-    ------
-    ValueError
-        It would be left out unsaid.
-    """
+    """Refuse a section that the page does not have, and that would be missing from it."""
     unknown = {line["section"] for line in lines} - {*expected, FAILED}
     if unknown:
         raise ValueError(f"sections {unknown} are not known. Known: {', '.join(expected)}.")
@@ -98,17 +90,14 @@ def table(columns: Mapping[str, str], rows: Iterable[Sequence[object]]) -> str:
 @cache
 def commit() -> str:
     """Commit of the checkout, empty outside of one."""
-    git = ["git", "-C", str(ROOT)]
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(ROOT), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
     try:
-        name = subprocess.run(
-            [*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        changed = subprocess.run(
-            [*git, "status", "--porcelain", "--", "meanfield", "tests"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
+        name = git("rev-parse", "--short", "HEAD")
+        changed = git("status", "--porcelain", "--", "meanfield", "tests")
     except (OSError, subprocess.CalledProcessError):
         return ""
     return f"{name}{' with changes since' if changed else ''}"
@@ -123,17 +112,7 @@ def origin(libraries: Iterable[str], lines: Lines) -> str:
 
 
 def write_page(description: str, name: str, page: Callable[[Lines, Path], str]) -> None:
-    """Read the lines that the command line names, and write the page.
-
-    Parameters
-    ----------
-    description : str
-        Of the script.
-    name : str
-        File of the page in the docs.
-    page : callable (lines, docs) -> str
-        Text of the page.
-    """
+    """Read the lines that the command line names, and write the page into the docs."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("lines", type=Path, help="what the tests have written, a line of JSON each")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where the page goes")

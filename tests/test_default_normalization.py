@@ -1,12 +1,9 @@
 """One default normalization, softmax, by whichever door a problem comes in."""
 
-import json
-
 import pytest
 
 import meanfield as mf
 from meanfield.commands.arguments import parser
-from meanfield.commands.main import main
 from meanfield.explore.physics import Setting
 from meanfield.papers.merging import DiagramOptions
 from meanfield.runfile import load_config
@@ -36,19 +33,16 @@ def test_run_files_take_softmax_and_store_it(tmp_path, heads):
 
 
 @pytest.mark.parametrize("command", ["stability", "phase"])
-def test_options_take_softmax(command, capsys):
+def test_options_take_softmax(command, cli):
     """A command would answer for another flow than Python."""
     line = [command, "--manifold", "circle", "--beta", "3"]
-    assert main([*line, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["normalized"] is True
-    assert main([*line, "--normalization", "none"]) == 0
-    # In the first lines of the report.
-    assert capsys.readouterr().out.splitlines()[1].split() == ["normalization", "none"]
+    assert cli.json(*line)["normalized"] is True
+    assert cli.facts(*line, "--normalization", "none")["normalization"] == "none"
 
 
-def test_template_and_options_say_softmax(tmp_path):
+def test_template_and_options_say_softmax(tmp_path, cli):
     """A newcomer would start from another flow than the help names."""
     path = tmp_path / "x.toml"
-    assert main(["init", str(path)]) == 0
+    cli("init", path)
     assert load_config(path).problem.normalization == "softmax"
     assert parser().parse_args(["diagram", "--beta", "1"]).normalization == "softmax"

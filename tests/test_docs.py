@@ -2,7 +2,6 @@
 
 import argparse
 import importlib
-import importlib.util
 import json
 import re
 import sys
@@ -15,6 +14,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from reporting import load_script
 
 import meanfield as mf
 from meanfield.commands.arguments import COMMANDS, option_table, parser
@@ -48,10 +48,9 @@ def section(name: str, heading: str) -> str:
     return match.group(1)
 
 
-def key_rows(text: str) -> dict[str, list[str]]:
-    """Rows of the tables that begin with a `key`, as key -> the other cells."""
-    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
-    return {cells[0].strip("`"): cells[1:] for cells in rows}
+def keys_in(text: str) -> set[str]:
+    """First cells of the tables in a text that begin with a `key`."""
+    return set(re.findall(r"^\| `(.*?)` \|", text, re.M))
 
 
 def test_run_file_page_has_the_keys_of_every_section():
@@ -65,7 +64,7 @@ def test_run_file_page_has_the_keys_of_every_section():
 
 def test_run_file_page_names_every_initial_law():
     """A law would be in the program and not in the list."""
-    listed = {name.strip('"') for name in key_rows(section("run-file.md", "`[initial]`"))}
+    listed = {name.strip('"') for name in keys_in(section("run-file.md", "`[initial]`"))}
     assert listed == set(sections.INITIAL)
 
 
@@ -148,13 +147,12 @@ def test_file_format_page_names_provenance_of_studies(kind, tmp_path):
 )
 def test_file_format_page_names_everything_in_a_run_file(law, tmp_path, monkeypatch):
     """A reader of files would find a dataset or an attribute that nothing explains."""
-    config_file = tmp_path / "run.toml"
-    config_file.write_text(
-        f'[problem]\nnormalization = "none"\nmanifold = "circle"\nbeta = 2.0\n[initial]\n{law}\n'
-        "[time]\nend = 1.0\nsave = 2\n"
+    (tmp_path / "run.toml").write_text(
+        'problem = { manifold = "circle", beta = 2.0, normalization = "none" }\n'
+        f"time = {{ end = 1.0, save = 2 }}\n[initial]\n{law}\n"
     )
     monkeypatch.setattr("meanfield.commands.main.listen", ExitStack)
-    assert main(["run", str(config_file), "--quiet"]) == 0
+    assert main(["run", str(tmp_path / "run.toml"), "--quiet"]) == 0
     explained = page("file-format.md").split("## Comparison file")[0]
     words = " ".join(re.findall(r"`(.*?)`", explained)).replace("/", " ").split()
     with h5py.File(tmp_path / "run.h5") as file:
@@ -176,7 +174,7 @@ def test_design_page_has_every_dependency_and_no_other():
     for name in ("xarray", "dask", "test", "docs", "benchmark", "lint", "browser", "notebook"):
         required += PROJECT["optional-dependencies"][name]
     names = {re.split(r"[^\w-]", one)[0] for one in required} - {PROJECT["name"]}
-    assert set(key_rows(section("design.md", "Dependencies"))) == names
+    assert keys_in(section("design.md", "Dependencies")) == names
 
 
 def test_docstrings_refer_to_equations_that_exist():
@@ -225,10 +223,7 @@ def test_docs_make_only_the_figures_that_are_missing(tmp_path, monkeypatch):
     pytest.importorskip("sphinx_gallery")
     from published import ENTRIES
 
-    spec = importlib.util.spec_from_file_location("conf", DOCS / "conf.py")
-    conf = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(conf)
-    calls = []
+    conf, calls = load_script(DOCS / "conf.py"), []
     monkeypatch.setattr(conf, "command", lambda arguments: calls.append(arguments) or 0)
     monkeypatch.setattr("sys.path", [*sys.path])
     app = argparse.Namespace(srcdir=tmp_path)

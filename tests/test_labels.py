@@ -1,4 +1,4 @@
-"""Labels: quadratures over positions and frequencies, and what each label sees."""
+"""Labels: quadratures over positions and frequencies, and what each label attends to."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from meanfield.terms.masks import NamedMask
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [48, 300])
 @pytest.mark.parametrize("rate", [0.0, 5.0, 200.0, 1e6])
-def test_positions_see_integrals_to_rounding(rate, count):
+def test_positions_integrate_to_rounding(rate, count):
     """Waves of a profile, and the layer of width 1 / rate at s = 0, want few positions."""
     labels = positions(count, NamedMask(True, rate))
     s = labels.values

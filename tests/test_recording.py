@@ -29,10 +29,9 @@ def test_existing_output_stays(folder):
 def test_one_cluster_ends_the_run(folder):
     """The run would go on after everything has happened, or stop at several clusters."""
     overrides = [
-        "representation.name=particles", "representation.tokens=1000", "problem.beta=1",
-        "time.stop=one_cluster",
+        "representation={name='particles', tokens=1000}", "problem.beta=1", "time.save=41",
+        "time.stop=one_cluster", "initial={name='von_mises_fisher', concentration=1.0}",
     ]  # fmt: skip
-    overrides += ["initial={name='von_mises_fisher', concentration=1.0}", "time.save=41"]
     times = folder.run(*overrides)
     run = load(folder.output)
     assert run.status == "stopped: one_cluster" and run.finished and 1.0 < times[-1] < 20.0
@@ -43,8 +42,8 @@ def test_one_cluster_ends_the_run(folder):
     # It is over, also for those who ask again or for more.
     assert folder.run(*overrides, resume=True) == []
     assert folder.run(*overrides, "time.end=30", resume=True) == []
-    checks = {check.name: check for check in mf.verify(run).checks}
-    assert checks["complete"].passed and checks["complete"].note == "status: stopped: one_cluster"
+    check = mf.verify(run)["complete"]
+    assert check.passed and check.note == "status: stopped: one_cluster"
 
 
 @pytest.mark.slow
