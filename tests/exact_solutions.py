@@ -26,7 +26,6 @@ from scipy.special import expit, hyp0f1, logit
 
 # Newton's method starts within a factor of 1.7 and converges quadratically: 5 steps do.
 _NEWTON_STEPS = 8
-_ROUNDING = float(np.finfo(np.float64).eps)
 
 
 def poisson_radius(time: float | np.ndarray, start: float, strength: float = 1.0) -> np.ndarray:
@@ -38,11 +37,8 @@ def poisson_radius(time: float | np.ndarray, start: float, strength: float = 1.0
 def hyperbolic_poisson_radius(
     time: float | np.ndarray, start: float, strength: float = 1.0
 ) -> np.ndarray:
-    """Radius r(t) of the hyperbolic Poisson density on the sphere, 0 < start < 1.
-
-    With x = 2 s this is Kepler's equation on a hyperbola of eccentricity 1, solved by Newton's
-    method.
-    """
+    """Radius r(t) of the hyperbolic Poisson density on the sphere, 0 < start < 1."""
+    # With x = 2 s this is Kepler's equation on a hyperbola of eccentricity 1.
     first = np.array(2.0 * (math.log1p(start) - math.log1p(-start)))
     level = _log_sinh_minus(first) + 2.0 * strength * np.asarray(time, dtype=np.float64)
     # sinh(x) - x exceeds x^3 / 6, and e^{x-1} / 2 where x > 2: both starts are above the root. In
@@ -63,7 +59,7 @@ def hyperbolic_poisson_moments(radius: float, max_degree: int) -> np.ndarray:
     as -(z^2 - 1) Q_l'(z) does (DLMF 14.10.3, mu = 1), run downwards (DLMF 3.6(iii)).
     """
     # m_l falls like r^l and the other solution grows like r^{-l}: the error falls like their ratio.
-    extra = math.ceil(0.5 * math.log(_ROUNDING) / math.log(radius))
+    extra = math.ceil(0.5 * math.log(np.finfo(float).eps) / math.log(radius))
     result = np.zeros(max_degree + 1)
     above, here = 0.0, 1.0
     for l in range(max_degree + extra + 10, 0, -1):

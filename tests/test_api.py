@@ -1,4 +1,4 @@
-"""From Python as from the command: files, interrupts, stops, observables, what is told."""
+"""From Python as from the command: files, interrupts, stops, observables, messages."""
 
 import logging
 import sys
@@ -32,7 +32,7 @@ def same(first: mf.Run, second: mf.Run) -> bool:
 
 
 def test_file_of_a_call_is_the_run_in_memory(tmp_path):
-    """Whoever asks for a file would get another run."""
+    """A call with a file would give another run."""
     memory = mf.simulate(PROBLEM, 20.0, save=5)
     run = mf.simulate(PROBLEM, 20.0, save=5, output=tmp_path / "kept.h5")
     memory.save(tmp_path / "saved.h5")
@@ -80,7 +80,8 @@ def test_file_of_something_else_is_not_gone_on_with(tmp_path):
 @pytest.mark.parametrize("keep", ["memory", "file"])
 def test_what_ends_a_run_early_hands_over_the_run_so_far(keep, tmp_path):
     """Hours would be lost with an interrupt."""
-    where: dict[str, Any] = {"output": tmp_path / "run.h5"} if keep == "file" else {}
+    path = tmp_path / "run.h5"
+    where: dict[str, Any] = {"output": path, "overwrite": True} if keep == "file" else {}
 
     def interrupt(time: float, measure: object) -> None:
         if time >= 4.0:
@@ -91,15 +92,12 @@ def test_what_ends_a_run_early_hands_over_the_run_so_far(keep, tmp_path):
     run = caught.value.run  # type: ignore[attr-defined]
     assert run.time.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0] and run.status.startswith("interrupted")
     with pytest.raises(SimulationError, match="raise max_degree, or take") as failed:
-        mf.simulate(
-            PROBLEM, 60.0, save=61, representation="density", max_degree=64,
-            **{name: path.with_name("failed.h5") for name, path in where.items()},
-        )  # fmt: skip
+        mf.simulate(PROBLEM, 60.0, save=61, representation="density", max_degree=64, **where)
     run = failed.value.run  # type: ignore[attr-defined]
     assert 5 < len(run.time) < 61 and run.status.startswith("under-resolved at t =")
     if keep == "memory":
-        run.save(tmp_path / "failed.h5")
-    assert mf.load(tmp_path / "failed.h5").status == run.status
+        run.save(path)
+    assert mf.load(path).status == run.status
     # Densities of other largest degrees take other transforms.
     whole = mf.simulate(PROBLEM, 60.0, save=61).moments[: len(run.time)]
     assert np.abs(run.moments - whole).max() < 1e-12
@@ -112,13 +110,13 @@ def test_stop_of_ones_own_ends_a_run_and_resume_keeps_to_it(tmp_path):
     def grown(time: float, measure: mf.Density | mf.Measure) -> bool:
         return bool(abs(measure.moments(3)[3]) > 0.1)
 
-    path = tmp_path / "run.h5"
-    run = mf.simulate(PROBLEM, 1.0, unit="paper", save=101, stop=grown, output=path)
+    options = {"unit": "paper", "save": 101, "output": tmp_path / "run.h5", "resume": True}
+    run = mf.simulate(PROBLEM, 1.0, stop=grown, **options)
     above = np.abs(run.moments[:, 3]) > 0.1
     assert above[-1] and not above[:-1].any() and run.status == "stopped: grown"
-    again = mf.simulate(PROBLEM, 1.0, unit="paper", save=101, stop=grown, output=path, resume=True)
+    again = mf.simulate(PROBLEM, 1.0, stop=grown, **options)
     assert len(again.time) == len(run.time) and again.status == "stopped: grown"
-    longer = mf.simulate(PROBLEM, 1.0, unit="paper", save=101, output=path, resume=True)
+    longer = mf.simulate(PROBLEM, 1.0, **options)
     assert len(longer.time) == 101 and longer.status == "completed"
 
 
