@@ -1,10 +1,9 @@
 """The maximum mean discrepancy: sums over pairs, its mean over samples, what it refuses."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from parameters import refused
+from scipy.special import binom, ive
 
 import meanfield as mf
 from meanfield.transport.discrepancy import sampled_discrepancy
@@ -35,16 +34,13 @@ def test_near_measures_keep_their_digits():
 @pytest.mark.parametrize("beta", [1.0, 9.0])
 def test_mean_over_samples_is_exact(beta):
     """Uniform: (1 - e^{-beta} I_0) / n; a mixture of two points: all samples, enumerated."""
-    from scipy.special import ive
-
     uniform = mf.Density(CIRCLE, [1.0])
     assert sampled_discrepancy(uniform, beta, 7) == pytest.approx((1.0 - ive(0, beta)) / 7)
-    law = mf.Measure(CIRCLE, [0.0, 1.0], [0.3, 0.7])
-    mean = 0.0
+    law, mean = mf.Measure(CIRCLE, [0.0, 1.0], [0.3, 0.7]), 0.0
     for ones in range(4):
-        probability = (1, 3, 3, 1)[ones] * 0.7**ones * 0.3 ** (3 - ones)
         sample = mf.Measure(CIRCLE, [0.0] * (3 - ones) + [1.0] * ones)
-        mean += probability * mf.maximum_mean_discrepancy(sample, law, beta) ** 2
+        square = mf.maximum_mean_discrepancy(sample, law, beta) ** 2
+        mean += binom(3, ones) * 0.7**ones * 0.3 ** (3 - ones) * square
     assert sampled_discrepancy(law, beta, 3) == pytest.approx(mean, rel=1e-12)
 
 
@@ -53,15 +49,15 @@ def test_comparisons_have_it_as_a_metric():
     """Independent tokens of the law at time 0: the mean of its square is known."""
     law = mf.perturbed_uniform([[3, 0.2, 0.0]])
     problem = mf.Problem(CIRCLE, mf.exponential(5.0), mf.USA, law)
-    options: dict[str, Any] = {"tokens": (20, 200), "runs": 100, "metric": "mmd"}
-    study = mf.convergence_study(problem, 0.1, save=2, **options)
+    options = {"save": 2, "tokens": (20, 200), "runs": 100, "metric": "mmd"}
+    study = mf.convergence_study(problem, 0.1, **options)
     squares = (study.distances[:, :, 0] ** 2).mean(axis=1)
     expected = [sampled_discrepancy(problem.initial_measure(), 5.0, n) for n in (20, 200)]
     # Six standard errors of 100 repetitions.
     assert np.allclose(squares, expected, rtol=0.25)
     assert "mmd" in repr(study)
     attractive = mf.Problem(CIRCLE, mf.linear(), mf.USA, law)
-    refused("has beta = 0", mf.convergence_study, attractive, 0.1, save=2, **options)
+    refused("has beta = 0", mf.convergence_study, attractive, 0.1, **options)
 
 
 def test_other_kernels_and_spaces_are_refused():

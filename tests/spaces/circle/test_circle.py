@@ -1,5 +1,7 @@
 """Geometry and layout of the circle."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from parameters import refused, together
@@ -35,7 +37,7 @@ def test_vectors_are_points_of_the_circle():
     np.testing.assert_allclose(CIRCLE.check_points(vectors), angles, rtol=0, atol=1e-15)
 
 
-POINTS, COEFFICIENTS = CIRCLE.check_points, CIRCLE.check_coefficients
+POINTS, COEFFICIENTS = partial(mf.Measure, CIRCLE), partial(mf.Density, CIRCLE)
 ANGLES = r"points have shape .*, expected angles of shape \(n,\)"
 SERIES = r"coefficients have shape .*, expected \(max_degree \+ 1"
 MASS = "coefficient of degree 0 is .*, expected the mass 1"
@@ -47,6 +49,7 @@ MASS = "coefficient of degree 0 is .*, expected the mass 1"
         # Vectors of R^3 belong to the sphere, as another layout does; no tokens belong nowhere.
         *((POINTS, np.zeros(shape), ANGLES) for shape in ((0,), (3, 3), (0, 2))),
         (POINTS, np.array([0, 1, np.nan, np.inf]), "point 2 is nan, expected finite angles"),
+        (POINTS, np.array([np.inf]), "point 0 is inf, expected finite angles"),
         (
             POINTS,
             np.eye(2)[[0, 0]] * [[1], [0]],

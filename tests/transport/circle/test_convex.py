@@ -29,12 +29,11 @@ def test_minimise_convex_lands_on_a_kink(start):
 @each("start", [-(2**40), 0, 17, 2**40], minimum=[-(2**40), -5, 0, 3, 2**40])
 def test_minimise_convex_is_exact_on_integers(minimum, start):
     """An end of the bracket, or the neighbour of one, would be skipped."""
-    result = minimise_convex(
-        lambda x: (1.0 + abs(x - minimum), 1.0 if x >= minimum else -1.0, 0.0),
-        -(2**40),
-        2**40,
-        start,
-    )
+
+    def evaluate(x: int) -> tuple[float, float, float]:
+        return 1.0 + abs(x - minimum), 1.0 if x >= minimum else -1.0, 0.0
+
+    result = minimise_convex(evaluate, -(2**40), 2**40, start)
     assert result == (1.0, minimum)
     assert isinstance(result.position, int)
 

@@ -1,9 +1,4 @@
-"""Distances on the circle between densities, and from points to them.
-
-The oracles share nothing with the package: cumulative distributions are summed term by term,
-quantiles bracketed, zeros found on a fine grid or by bracketing, gaps integrated in closed form or
-by adaptive quadrature.
-"""
+"""Distances on the circle between densities, and from points to them, by independent oracles."""
 
 from collections.abc import Callable
 
@@ -21,6 +16,13 @@ from meanfield.transport.circle.wasserstein import wasserstein_circle
 
 CIRCLE = mf.Circle()
 TURN = 2.0 * np.pi
+
+
+def distance(first: np.ndarray | mf.Measure, second: np.ndarray, p: int) -> float:
+    """Distance of points or a density, to a density, given by coefficients."""
+    if not isinstance(first, mf.Measure):
+        first = mf.Density(CIRCLE, first)
+    return wasserstein_circle(first, mf.Density(CIRCLE, second), p)
 
 
 def von_mises(concentration: float, mean: float, max_degree: int | None = None) -> np.ndarray:
@@ -81,9 +83,7 @@ def test_w2_of_densities_equals_quantile_quadrature():
             low, high = np.where(above, low, middle), np.where(above, middle, high)
         return float(np.mean((0.5 * (low + high) - x) ** 2 * density))
 
-    expected = least(cost)
-    distance = wasserstein_circle(mf.Density(CIRCLE, first), mf.Density(CIRCLE, second), p=2)
-    assert distance == pytest.approx(expected, abs=1e-12)
+    assert distance(first, second, 2) == pytest.approx(least(cost), abs=1e-12)
 
 
 @pytest.mark.slow
@@ -94,19 +94,11 @@ def test_w2_of_densities_is_right_where_quantiles_jump():
     width = 1e-3
     first = [(0.3, 1.0), (0.7, 3.0)]
     second = [(0.5, 1.2), (0.5, 3.5)]
-    distance = wasserstein_circle(
-        *(
-            mf.Density(CIRCLE, mixture(*((w, width**-2, mean) for w, mean in clusters)))
-            for clusters in (first, second)
-        ),
-        p=2,
-    )
-    atoms = wasserstein_circle(
-        mf.Measure(CIRCLE, [1.0, 3.0], [0.3, 0.7]), mf.Measure(CIRCLE, [1.2, 3.5], [0.5, 0.5]), p=2
-    )
+    clusters = (mixture(*((w, width**-2, mean) for w, mean in law)) for law in (first, second))
+    atoms = (mf.Measure(CIRCLE, *np.transpose(law)[::-1]) for law in (first, second))
     expected = gaussian_clusters_w2(first, second, width)
-    assert abs(atoms - expected) > 1e-5  # the width of the clusters is felt
-    assert distance == pytest.approx(expected, abs=1e-9)
+    assert abs(wasserstein_circle(*atoms, p=2) - expected) > 1e-5  # the width of clusters matters
+    assert distance(*clusters, 2) == pytest.approx(expected, abs=1e-9)
 
 
 def gaussian_clusters_w2(first: list, second: list, width: float) -> float:
@@ -163,29 +155,24 @@ def test_w1_of_densities_equals_the_integral_between_zeros():
             balance += np.copysign(b - a, gap(0.5 * (a + b)) - alpha)
         return area, balance
 
-    alpha = brentq(
-        lambda a: integrals(a)[1], on_grid.min() + 1e-3, on_grid.max() - 1e-3, xtol=1e-15
-    )
-    distance = wasserstein_circle(mf.Density(CIRCLE, first), mf.Density(CIRCLE, second), p=1)
-    assert distance == pytest.approx(integrals(alpha)[0], abs=1e-13)
+    lowest, highest = on_grid.min() + 1e-3, on_grid.max() - 1e-3
+    alpha = brentq(lambda a: integrals(a)[1], lowest, highest, xtol=1e-15)
+    assert distance(first, second, 1) == pytest.approx(integrals(alpha)[0], abs=1e-13)
 
 
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("concentration", [400.0, 2e4])
 def test_rotating_a_concentrated_density_costs_the_angle(p, concentration):
     """On an arc shorter than pi the circle is a line, and a translation is optimal."""
-    first = mf.Density(CIRCLE, von_mises(concentration, 6.2))
-    second = mf.Density(CIRCLE, von_mises(concentration, 6.5))
-    assert wasserstein_circle(first, second, p) == pytest.approx(0.3, abs=1e-12)
+    first, second = von_mises(concentration, 6.2), von_mises(concentration, 6.5)
+    assert distance(first, second, p) == pytest.approx(0.3, abs=1e-12)
 
 
 @pytest.mark.parametrize("p", [1, 2])
 def test_distance_of_equal_densities_is_zero(p):
     """Also when one is stored to a higher degree."""
     coefficients = von_mises(5.0, 1.0)
-    padded = np.concatenate([coefficients, np.zeros(10)])
-    first, second = mf.Density(CIRCLE, coefficients), mf.Density(CIRCLE, padded)
-    assert wasserstein_circle(first, second, p) == 0.0
+    assert distance(coefficients, np.pad(coefficients, (0, 10)), p) == 0.0
 
 
 @each("seed", range(8), p=[1, 2])
@@ -200,13 +187,11 @@ def test_distance_is_invariant_under_rotation(p, seed):
     angle = rng.uniform(-5.0, 5.0)
 
     def placed(turned: float) -> list:
-        return [
-            *(
-                mf.Density(CIRCLE, c / c[0].real * np.exp(-1j * turned * np.arange(len(c))))
-                for c in (squared, clusters)
-            ),
-            mf.Measure(CIRCLE, points + turned),
-        ]
+        densities = (
+            mf.Density(CIRCLE, c / c[0].real * np.exp(-1j * turned * np.arange(len(c))))
+            for c in (squared, clusters)
+        )
+        return [*densities, mf.Measure(CIRCLE, points + turned)]
 
     for i, j in ((0, 1), (0, 2), (1, 2)):
         here, there = placed(0.0), placed(angle)
@@ -220,41 +205,39 @@ def test_points_and_densities_obey_the_triangle_inequality(p):
     """The three algorithms, for points, for densities and for both, must measure one thing."""
     rng = np.random.default_rng(4)
     for _ in range(20):
-        triple = [
+        some = [
             mf.Measure(CIRCLE, rng.uniform(0.0, TURN, 5)),
             mf.Density(CIRCLE, von_mises(rng.uniform(0.1, 50.0), rng.uniform(0.0, TURN))),
             mf.Density(CIRCLE, von_mises(rng.uniform(0.1, 50.0), rng.uniform(0.0, TURN))),
             mf.Measure(CIRCLE, rng.uniform(0.0, TURN, 3), rng.dirichlet(np.ones(3))),
         ]
         for i, j, k in ((0, 1, 2), (1, 0, 2), (0, 1, 3), (1, 0, 3), (1, 3, 2)):
-            sides = [
-                wasserstein_circle(triple[a], triple[b], p) for a, b in ((i, j), (j, k), (i, k))
-            ]
-            assert sides[2] <= sides[0] + sides[1] + 1e-13
+            pairs = (i, j), (j, k), (i, k)
+            first, then, direct = (wasserstein_circle(some[a], some[b], p) for a, b in pairs)
+            assert direct <= first + then + 1e-13
 
 
 def test_finely_quantised_density_is_as_far_as_itself():
     """W_2 from n atoms in the middle of quantile cells is that from the density, nearly."""
     # Moving mass inside its cell changes W_2 at first order by its mean only, which is almost 0;
     # the rest is of second order, d^2 / W_2 with d the distance from density to atoms.
-    density = mf.Density(CIRCLE, von_mises(3.0, 1.0))
-    other = mf.Density(CIRCLE, von_mises(1.0, 4.0))
+    density, other = von_mises(3.0, 1.0), von_mises(1.0, 4.0)
     grid = np.linspace(0.0, TURN, 20_001)
-    levels = distribution(density.coefficients, grid)
+    levels = distribution(density, grid)
     atoms = np.interp(levels[0] + (np.arange(2000) + 0.5) / 2000, levels, grid)
     measure = mf.Measure(CIRCLE, atoms)
-    near = wasserstein_circle(measure, density, p=2)
+    near, exact = distance(measure, density, 2), distance(density, other, 2)
     assert near < 5e-3
-    exact = wasserstein_circle(density, other, p=2)
-    assert wasserstein_circle(measure, other, p=2) == pytest.approx(exact, abs=near**2 / exact)
+    assert distance(measure, other, 2) == pytest.approx(exact, abs=near**2 / exact)
 
 
 def second_moment(coefficients: np.ndarray, start: float, end: float, centre: float) -> float:
     """Integral of (theta - centre)^2 dF over an interval, by adaptive quadrature."""
-    return quad(
-        lambda t: (t - centre) ** 2 * value(coefficients, t) / TURN, start, end, epsabs=1e-15,
-        epsrel=1e-13, limit=200,
-    )[0]  # fmt: skip
+
+    def moment(t: float) -> float:
+        return (t - centre) ** 2 * value(coefficients, t) / TURN
+
+    return quad(moment, start, end, epsabs=1e-15, epsrel=1e-13, limit=200)[0]
 
 
 def w1_oracle(angles: np.ndarray, weights: np.ndarray, coefficients: np.ndarray) -> float:
@@ -294,18 +277,16 @@ def w2_oracle(angles: np.ndarray, weights: np.ndarray, coefficients: np.ndarray)
     order = np.argsort(angles)
     points, levels = angles[order], np.append(0.0, np.cumsum(weights[order]))
 
+    def quantile(level: float) -> float:
+        def gap(theta: float) -> float:
+            return float(distribution(coefficients, theta)) - level
+
+        return brentq(gap, -3 * TURN, 3 * TURN, xtol=1e-15, rtol=1e-15)
+
     def cost(alpha: float) -> float:
-        bounds = [
-            brentq(
-                lambda t, s=level: float(distribution(coefficients, t)) - s - alpha, -3 * TURN,
-                3 * TURN, xtol=1e-15, rtol=1e-15,
-            )
-            for level in levels
-        ]  # fmt: skip
-        return sum(
-            second_moment(coefficients, a, b, x)
-            for a, b, x in zip(bounds[:-1], bounds[1:], points, strict=True)
-        )
+        bounds = [quantile(level + alpha) for level in levels]
+        cells = zip(bounds[:-1], bounds[1:], points, strict=True)
+        return sum(second_moment(coefficients, *cell) for cell in cells)
 
     return least(cost)
 
@@ -324,10 +305,9 @@ CASES = {
 def test_distance_of_points_and_density_equals_the_oracle(case, p, oracle):
     """A gap, the wrapping one, a zero of F - G - alpha, a quantile or the cut would be wrong."""
     angles, weights, coefficients = CASES[case]
-    measure = mf.Measure(CIRCLE, angles, weights)
-    distance = wasserstein_circle(measure, mf.Density(CIRCLE, coefficients), p=p)
+    result = distance(mf.Measure(CIRCLE, angles, weights), coefficients, p)
     expected = oracle(np.mod(angles, TURN), np.array(weights), coefficients)
-    assert distance == pytest.approx(expected, abs=1e-12)
+    assert result == pytest.approx(expected, abs=1e-12)
 
 
 @each("concentration", [0.5, 10.0, 1000.0], p=[1, 2])
@@ -343,18 +323,15 @@ def test_distance_of_a_dirac_to_a_density_is_its_mean_cost(p, concentration):
         1: np.pi / 2 + np.sum(cosines * 2 * (signs - 1) / (np.pi * k**2)),
         2: np.pi**2 / 3 + np.sum(cosines * 4 * signs / k**2),
     }[p]
-    dirac = mf.Measure(CIRCLE, [angle])
-    result = wasserstein_circle(dirac, mf.Density(CIRCLE, coefficients), p) ** p
-    assert result == pytest.approx(expected, abs=2e-14)
+    result = distance(mf.Measure(CIRCLE, [angle]), coefficients, p)
+    assert result**p == pytest.approx(expected, abs=2e-14)
 
 
 def test_general_w2_of_points_and_density_equals_the_closed_form_for_uniform():
     """The arcs of `w2_points_uniform` and the quantiles of the general path must agree."""
     rng = np.random.default_rng(3)
     points, weights = np.sort(rng.uniform(0.0, TURN, 50)), rng.dirichlet(np.ones(50))
-    closed = wasserstein_circle(
-        mf.Measure(CIRCLE, points, weights), mf.Density(CIRCLE, [1.0, 0.0]), p=2
-    )
+    closed = distance(mf.Measure(CIRCLE, points, weights), np.array([1.0, 0.0]), 2)
     rows = local_polynomials(np.array([1.0]))
     assert w2_points_density(points, np.cumsum(weights), rows) == pytest.approx(closed, abs=1e-14)
 
@@ -370,9 +347,9 @@ def test_slightly_negative_density_is_right_to_its_precision(p):
             mf.Density(CIRCLE, von_mises(50.0, 3.1)),
             mf.Density(CIRCLE, [1.0]),
         ):
-            distance = wasserstein_circle(perturbed, other, p)
+            result = wasserstein_circle(perturbed, other, p)
             expected = wasserstein_circle(mf.Density(CIRCLE, exact), other, p)
-            assert distance == pytest.approx(expected, abs=2.0 * negative)
+            assert result == pytest.approx(expected, abs=2.0 * negative)
 
 
 @pytest.mark.parametrize("p", [1, 2])
@@ -380,7 +357,6 @@ def test_many_points_equal_few_copies(p):
     """Above some thousand points the median is guessed from samples; copies must not matter."""
     rng = np.random.default_rng(5)
     few = rng.uniform(0.0, TURN, 100)
-    density = mf.Density(CIRCLE, von_mises(2.0, 1.0))
-    many = mf.Measure(CIRCLE, np.repeat(few, 100))
-    expected = wasserstein_circle(mf.Measure(CIRCLE, few), density, p)
-    assert wasserstein_circle(many, density, p) == pytest.approx(expected, abs=1e-13)
+    many, density = mf.Measure(CIRCLE, np.repeat(few, 100)), von_mises(2.0, 1.0)
+    expected = distance(mf.Measure(CIRCLE, few), density, p)
+    assert distance(many, density, p) == pytest.approx(expected, abs=1e-13)

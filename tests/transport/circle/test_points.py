@@ -1,6 +1,7 @@
 """Distances on the circle between weighted points, against an exact linear programme."""
 
 import numpy as np
+import ot
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,8 +52,6 @@ KINDS = ["spread", "arc", "few atoms", "duplicates", "both ends", "equal weights
 
 def linear_programme(first: mf.Measure, second: mf.Measure, p: int) -> float:
     """W_p^p by network simplex on the full matrix of geodesic distances."""
-    import ot
-
     difference = np.abs(first.points[:, None] - second.points[None, :]) % TURN
     cost = np.minimum(difference, TURN - difference) ** p
     return float(ot.emd2(first.mass, second.mass, cost, numItermax=10**7))
@@ -68,17 +67,18 @@ def test_distance_of_points_equals_the_linear_programme(p):
     for case in range(500):
         first = random_measure(KINDS[case % 6], rng)
         second = random_measure(KINDS[case // 6 % 6], rng)
-        distance, expected = (
-            wasserstein_circle(first, second, p),
-            linear_programme(first, second, p),
-        )
+        distance = wasserstein_circle(first, second, p)
+        expected = linear_programme(first, second, p)
         assert distance**p == pytest.approx(expected, abs=1e-12), case
         if expected > 1e-2:
             assert distance == pytest.approx(expected ** (1 / p), abs=1e-12), case
 
 
+few_examples = settings(deadline=None, max_examples=60)
+
+
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60)
+@few_examples
 @given(measures(), measures(), st.floats(-10.0, 10.0), st.sampled_from([1.0, -1.0]))
 def test_distance_is_invariant_under_rotation_and_reflection(first, second, angle, sign):
     """The origin at which angles are cut would show."""
@@ -90,7 +90,7 @@ def test_distance_is_invariant_under_rotation_and_reflection(first, second, angl
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60)
+@few_examples
 @given(measures(), measures())
 def test_distance_is_symmetric(first, second):
     """First and second enter the search for the cut in different roles."""
@@ -100,7 +100,7 @@ def test_distance_is_symmetric(first, second):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60)
+@few_examples
 @given(measures(), measures(), measures())
 def test_distance_obeys_the_triangle_inequality(first, second, third):
     """A value that is too large for some pairs of a triple."""
@@ -112,7 +112,7 @@ def test_distance_obeys_the_triangle_inequality(first, second, third):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60)
+@few_examples
 @given(measures(), measures())
 def test_w2_is_between_w1_and_its_bound(first, second):
     """W_1 <= W_2 by Jensen, W_2^2 <= pi W_1 because no distance exceeds pi."""
@@ -122,7 +122,7 @@ def test_w2_is_between_w1_and_its_bound(first, second):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60)
+@few_examples
 @given(measures(), st.permutations(range(12)), st.integers(-3, 3))
 def test_distance_to_the_same_points_in_another_order_is_zero(measure, order, laps):
     """Sums of equal weights in another order would differ by rounding: 1e-8 in W_2."""
@@ -159,17 +159,9 @@ def test_rotating_a_regular_polygon_costs_the_nearest_turn(p):
 def test_many_points_equal_few_with_weights(p, arc):
     """Above some thousand points the median comes from a window; copies must not matter."""
     rng = np.random.default_rng(9)
-    first, second = arc * rng.random(50), 0.1 + arc * rng.random(50)
-    copies, others = (
-        rng.multinomial(6000, np.ones(50) / 50),
-        rng.multinomial(6001, np.ones(50) / 50),
-    )
-    many = wasserstein_circle(
-        mf.Measure(CIRCLE, np.repeat(first, copies)),
-        mf.Measure(CIRCLE, np.repeat(second, others)),
-        p,
-    )
-    few = wasserstein_circle(
-        mf.Measure(CIRCLE, first, copies / 6000), mf.Measure(CIRCLE, second, others / 6001), p
-    )
+    points = arc * rng.random(50), 0.1 + arc * rng.random(50)
+    copies = [rng.multinomial(n, np.ones(50) / 50) for n in (6000, 6001)]
+    sets = list(zip(points, copies, strict=True))
+    many = wasserstein_circle(*(mf.Measure(CIRCLE, np.repeat(x, n)) for x, n in sets), p)
+    few = wasserstein_circle(*(mf.Measure(CIRCLE, x, n / n.sum()) for x, n in sets), p)
     assert many == pytest.approx(few, abs=1e-13)

@@ -26,9 +26,8 @@ def test_integral_of_a_sine_above_a_level_is_exact(degree, phase, share):
     coefficients = np.zeros(degree + 1, dtype=complex)
     coefficients[-1] = 0.2 * np.exp(1j * phase)
     amplitude = 0.2 / (degree * np.pi)
-    rows = local_polynomials(coefficients)
+    rows, empty = local_polynomials(coefficients), np.empty(0)
     pieces = np.empty((len(rows), COLUMNS))
-    empty = np.empty(0)
     count, aside = _sort_out(empty, empty, rows, 0.0, -np.inf, np.inf, pieces)
     assert count == len(rows)
     value, slope, _ = integrate(pieces, rows, share * amplitude, aside)
@@ -49,11 +48,10 @@ def test_curvature_is_the_derivative_of_the_slope():
     points = np.array([0.5, 2.0, 2.1, 5.0])
     pieces = np.empty((len(rows) + 4, COLUMNS))
     count, aside = _sort_out(points, np.empty(0), rows, 1.0, -np.inf, np.inf, pieces)
-    step = 1e-6
-    _, before, _ = integrate(pieces[:count], rows, -step, aside)
-    _, after, _ = integrate(pieces[:count], rows, step, aside)
-    _, _, curvature = integrate(pieces[:count], rows, 0.0, aside)
-    assert curvature == pytest.approx((after - before) / (2 * step), rel=1e-8)
+    (_, before, _), (_, _, curvature), (_, after, _) = (
+        integrate(pieces[:count], rows, level, aside) for level in (-1e-6, 0.0, 1e-6)
+    )
+    assert curvature == pytest.approx((after - before) / 2e-6, rel=1e-8)
 
 
 @pytest.mark.parametrize("phase", [0.0, 1.0, np.pi / 2])

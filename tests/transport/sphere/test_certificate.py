@@ -13,22 +13,16 @@ SKEWED = (np.array([0.0, 1.0]), np.array([0.9, 0.1]))
 SINGLE = (np.array([0.0]), np.array([1.0]))
 
 
-def on_equator(angles: np.ndarray) -> np.ndarray:
-    return np.stack([np.cos(angles), np.sin(angles), np.zeros(len(angles))], axis=1)
-
-
 def cell(angles: np.ndarray, weights: np.ndarray) -> Cells:
-    points = on_equator(angles)
+    points = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
     barycentre = weights @ points
     reach = np.linalg.norm(points - barycentre, axis=1).max() if len(points) > 1 else 0.0
-    one, key = np.array([2**20]), np.array([0])
-    return Cells(one, barycentre[None], np.array([reach]), key)
+    return Cells(np.array([2**20]), barycentre[None], np.array([reach]), np.array([0]))
 
 
 def only_pair() -> Plan:
-    names = {name: np.zeros(1) for name in Plan._fields}
-    index = np.zeros(1, dtype=np.int64)
-    return Plan(**(names | {"source": index, "sink": index, "flow": np.array([2**20])}))
+    plan, index = Plan(*np.zeros((len(Plan._fields), 1))), np.zeros(1, dtype=np.int64)
+    return plan._replace(source=index, sink=index, flow=np.array([2**20]))
 
 
 @pytest.mark.parametrize("skewed", ["first", "second", "both"])

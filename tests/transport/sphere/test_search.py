@@ -60,14 +60,16 @@ def test_transform_is_that_of_all_pairs(geodesic, p, levels):
     first, second = cells(400, levels[0], 1), cells(500, levels[1], 2)
     x, y = tangents(first, 1), tangents(second, 2)
     duals = smooth(second.barycentres)
-    expected = np.full(len(first), np.inf)
-    for i in range(len(first)):
-        for k in range(len(second)):
-            value = _bound(
+    expected = [
+        min(
+            _bound(
                 *(x.points[i] - y.points[k]), x.reaches[i], x.slopes[i], y.reaches[k], y.slopes[k],
                 x.normals[i], x.offsets[i], y.normals[k], y.offsets[k], geodesic, p,
-            )  # fmt: skip
-            expected[i] = min(expected[i], value - duals[k])
+            ) - duals[k]
+            for k in range(len(second))
+        )
+        for i in range(len(first))
+    ]  # fmt: skip
     np.testing.assert_array_equal(transform(x, y, duals, geodesic, p), expected)
 
 
@@ -89,11 +91,9 @@ def test_bound_of_cells_is_below_the_cost_of_their_points(geodesic, p):
         r, q = (np.linalg.norm(z - z.mean(axis=0), axis=1).max() for z in (x, y))
         u, v = rng.normal(size=(2, 3))
         # Tangents at differences of two of the points, which are slopes of the cost.
-        a = x[:1] - y[:1]
-        normal, offset = _tangents(a, geodesic, p)
-        bound = _bound(
-            *(b - c), r, u, q, v, normal[0], offset[0], normal[0], offset[0], geodesic, p
-        )
+        normal, offset = _tangents(x[:1] - y[:1], geodesic, p)
+        tangent = normal[0], offset[0]
+        bound = _bound(*(b - c), r, u, q, v, *tangent, *tangent, geodesic, p)
         chord = np.linalg.norm(x[:, None] - y[None], axis=2)
         cost = (2.0 * np.arcsin(np.minimum(0.5 * chord, 1.0)) if geodesic else chord) ** p
         left = cost - ((x - b) @ u)[:, None] + ((y - c) @ v)[None, :]

@@ -1,21 +1,24 @@
 """Distances on the sphere: exact values, and brackets against POT's network simplex."""
 
-from typing import Any
+from itertools import product
 
 import numpy as np
+import ot
 import pytest
-from parameters import each, refused, together
+from any_threads import check_any_threads
+from parameters import each, refused
 
 import meanfield as mf
 from meanfield.measures import Density, Measure
 from meanfield.transport.bracket import Bracket
 from meanfield.transport.sphere import wasserstein as module
-from meanfield.transport.sphere.partition import Cells
 from meanfield.transport.sphere.wasserstein import bracket, sample_floor, wasserstein_sphere
 
 SPHERE = mf.Sphere()
 UNIFORM = Density(SPHERE, np.array([1.0 + 0.0j]))
+COSTS = ["geodesic", "chordal"]
 KINDS = ["uniform", "shifted", "clusters", "weighted", "duplicates", "cap"]
+each_cost = pytest.mark.parametrize("p, cost", list(product((1, 2), COSTS)))
 
 
 def distance(x: np.ndarray, y: np.ndarray, cost: str) -> np.ndarray:
@@ -24,8 +27,7 @@ def distance(x: np.ndarray, y: np.ndarray, cost: str) -> np.ndarray:
 
 
 def random_measure(kind: str, count: int, rng: np.random.Generator) -> Measure:
-    points = rng.normal(size=(count, 3))
-    weights = None
+    points, weights = rng.normal(size=(count, 3)), None
     if kind == "shifted":
         points += rng.normal(size=3)
     if kind == "clusters":
@@ -40,22 +42,23 @@ def random_measure(kind: str, count: int, rng: np.random.Generator) -> Measure:
     return Measure(SPHERE, points, weights)
 
 
+def tilted(slope: float) -> Density:
+    """1 + 3 slope z: the moments of a Dirac at the pole are Y_10 = 3^(1/2)."""
+    moments = SPHERE.moments(np.array([[0.0, 0.0, 1.0]]), None, 1)
+    return Density(SPHERE, moments * np.array([1.0, slope, slope]))
+
+
 def linear_programme(first: Measure, second: Measure, p: int, cost: str) -> float:
     """W_p^p by POT."""
-    import ot
-
     costs = distance(first.points, second.points, cost) ** p
     return float(ot.emd2(first.mass, second.mass, costs, numItermax=10**8))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cost", ["geodesic", "chordal"])
-@pytest.mark.parametrize("p", [1, 2])
+@each_cost
 def test_two_diracs_are_apart_by_their_angle(p, cost):
     """The distance itself would be wrong, at some angle."""
-    for angle in np.concatenate(
-        (np.linspace(0.0, np.pi, 60), [1e-9, 1e-5, np.pi - 1e-5, np.pi - 1e-8])
-    ):
+    for angle in (*np.linspace(0.0, np.pi, 60), 1e-9, 1e-5, np.pi - 1e-5, np.pi - 1e-8):
         x = np.array([[0.0, 0.6, 0.8]])
         y = np.cos(angle) * x + np.sin(angle) * np.array([[1.0, 0.0, 0.0]])
         expected = angle if cost == "geodesic" else 2.0 * np.sin(0.5 * angle)
@@ -69,8 +72,7 @@ def test_two_diracs_are_apart_by_their_angle(p, cost):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cost", ["geodesic", "chordal"])
-@pytest.mark.parametrize("p", [1, 2])
+@each_cost
 def test_uniform_to_dirac_is_in_the_bracket(p, cost):
     """W_1 = pi / 2 and W_2^2 = (pi^2 - 4) / 2, W_1 = 4 / 3 and W_2^2 = 2 for the chord."""
     values = {"geodesic": (np.pi / 2, (np.pi**2 - 4) / 2), "chordal": (4 / 3, 2.0)}
@@ -82,8 +84,7 @@ def test_uniform_to_dirac_is_in_the_bracket(p, cost):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cost", ["geodesic", "chordal"])
-@pytest.mark.parametrize("p", [1, 2])
+@each_cost
 def test_distance_of_points_equals_the_linear_programme(p, cost):
     """The plan would not be optimal, in one of 36 situations."""
     rng = np.random.default_rng(p)
@@ -96,27 +97,6 @@ def test_distance_of_points_equals_the_linear_programme(p, cost):
             # POT's masses and costs are rounded.
             assert distance.value**p == pytest.approx(expected, abs=1e-13), (one, other)
             assert distance.upper**p - distance.lower**p < 1e-13, (one, other)
-
-
-def check_brackets(cases: range, count: int) -> None:
-    for case in cases:
-        rng = np.random.default_rng(case)
-        p, cost = 1 + case % 2, ("geodesic", "chordal")[case // 2 % 2]
-        first = random_measure(KINDS[case % 6], count, rng)
-        second = random_measure(KINDS[case // 6 % 6], count, rng)
-        expected = linear_programme(first, second, p, cost) ** (1 / p)
-        cells = module._point_cells(first, second)
-        geodesic = cost == "geodesic"
-        result = bracket(*cells, geodesic, p, largest=(400, 1600)[case % 2])
-        assert result.lower <= expected * (1 + 1e-12), case
-        assert result.upper >= expected * (1 - 1e-12), case
-        assert result.width < 0.12, case  # measured: 0.06; the cells are 0.1 wide
-
-
-@pytest.mark.slow
-def test_brackets_hold_the_exact_distance():
-    """A bound would not be one: 8 cases on 500 points, between cells of several."""
-    check_brackets(range(0, 40, 5), 500)
 
 
 @pytest.mark.parametrize("tolerance", [0.5, 1e-2])
@@ -133,27 +113,20 @@ def test_points_are_bracketed_by_stages(monkeypatch, tolerance):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:the distance of these densities")
-def test_densities_are_bracketed(monkeypatch):
-    """W_1 of 1 + 0.6 z from uniform is 0.6 pi / 8, see below; equal densities are not apart."""
-    monkeypatch.setattr(module, "_STAGES_OF_DENSITIES", ((60, 30), (400, 200)))
-    moments = SPHERE.moments(np.array([[0.0, 0.0, 1.0]]), None, 1)
-    density = Density(SPHERE, moments * np.array([1.0, 0.2, 0.2]))
-    distance = wasserstein_sphere(density, UNIFORM)
-    assert distance.lower <= 0.6 * np.pi / 8 <= distance.upper
-    message = "finer cells take ten times as long and leave a bracket"
-    with pytest.warns(UserWarning, match=message) as warned:
-        mf.wasserstein(density, UNIFORM)
-    assert warned[0].filename == __file__
-    near = Density(SPHERE, density.coefficients * np.array([1.0, 1.0 + 1e-15, 1.0]))
-    assert wasserstein_sphere(density, near).upper < 1e-9
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("block", range(20))
-def test_brackets_hold_the_exact_distance_of_many_points(block):
+def test_brackets_hold_the_exact_distance(block):
     """A bound would not be one, in 200 random cases on 2,000 points."""
-    check_brackets(range(10 * block, 10 * block + 10), 2000)
+    for case in range(10 * block, 10 * block + 10):
+        rng = np.random.default_rng(case)
+        p, cost = 1 + case % 2, COSTS[case // 2 % 2]
+        first = random_measure(KINDS[case % 6], 2000, rng)
+        second = random_measure(KINDS[case // 6 % 6], 2000, rng)
+        expected = linear_programme(first, second, p, cost) ** (1 / p)
+        cells = module._point_cells(first, second)
+        result = bracket(*cells, cost == "geodesic", p, largest=(400, 1600)[case % 2])
+        assert result.lower <= expected * (1 + 1e-12), case
+        assert result.upper >= expected * (1 - 1e-12), case
+        assert result.width < 0.12, case  # measured: 0.06; the cells are 0.1 wide
 
 
 @pytest.mark.slow
@@ -176,15 +149,9 @@ def test_uniform_to_octahedron_is_in_the_bracket(p, cost):
 @pytest.mark.slow
 def test_triangle_inequality_of_densities_and_points():
     """Brackets of three pairs would contradict each other."""
-    rng = np.random.default_rng(3)
-    tokens = random_measure("shifted", 200, rng)
-    slope = SPHERE.moments(np.array([[0.0, 0.0, 1.0]]), None, 1) * np.array([1.0, 0.3, 0.3])
-    density = Density(SPHERE, slope)
-    sides = [
-        wasserstein_sphere(tokens, UNIFORM),
-        wasserstein_sphere(UNIFORM, density),
-        wasserstein_sphere(tokens, density),
-    ]
+    tokens, density = random_measure("shifted", 200, np.random.default_rng(3)), tilted(0.3)
+    pairs = (tokens, UNIFORM), (UNIFORM, density), (tokens, density)
+    sides = [wasserstein_sphere(*pair) for pair in pairs]
     for k in range(3):
         assert sides[k].lower <= sides[k - 1].upper + sides[k - 2].upper
 
@@ -200,16 +167,20 @@ def test_triangle_inequality_of_points(p):
 
 
 @pytest.mark.slow
-def test_bracket_of_a_linear_density_holds_its_distance():
+def test_bracket_of_a_linear_density_holds_its_distance(monkeypatch):
     """W_1 of f = 1 + a z from uniform is a pi / 8: mass moves along meridians, F has slope 1."""
     # By Kantorovich with the polar angle t: int t (a cos t) sin t / 2 dt = - a pi / 8.
-    coefficients = SPHERE.moments(np.array([[0.0, 0.0, 1.0]]), None, 1)
-    # The moments of a Dirac are Y_10 = 3^(1/2): f = 1 + 3 c z with c times that.
-    density = Density(SPHERE, coefficients * np.array([1.0, 0.2, 0.2]))
-    distance = wasserstein_sphere(density, UNIFORM)
-    assert distance.lower <= 0.6 * np.pi / 8 <= distance.upper
-    assert distance.upper < 1.002 * 0.6 * np.pi / 8  # measured: 1.0003
-    assert distance.lower > 0.9 * 0.6 * np.pi / 8  # measured: 0.917
+    exact = 0.6 * np.pi / 8
+    distance = wasserstein_sphere(tilted(0.2), UNIFORM)
+    assert distance.lower <= exact <= distance.upper
+    assert distance.upper < 1.002 * exact  # measured: 1.0003
+    assert distance.lower > 0.9 * exact  # measured: 0.917
+    monkeypatch.setattr(module, "_STAGES_OF_DENSITIES", ((60, 30), (400, 200)))
+    message = "finer cells take ten times as long and leave a bracket"
+    with pytest.warns(UserWarning, match=message) as warned:
+        coarse = mf.wasserstein(tilted(0.2), UNIFORM)
+    assert warned[0].filename == __file__
+    assert coarse.lower <= exact <= coarse.upper
 
 
 @pytest.mark.slow
@@ -219,26 +190,19 @@ def test_order_does_not_matter():
     assert wasserstein_sphere(tokens, UNIFORM) == wasserstein_sphere(UNIFORM, tokens)
 
 
-@pytest.mark.usefixtures("same_threads")
 @pytest.mark.slow
 def test_threads_do_not_change_a_bit():
     """Results would depend on the machine."""
-    from meanfield.engines.threads import set_threads
-
     tokens = random_measure("shifted", 2100, np.random.default_rng(0))
     other = random_measure("uniform", 2100, np.random.default_rng(1))
-    result = []
-    for count in (1, 3):
-        set_threads(count)
-        result.append(wasserstein_sphere(tokens, other, 2))
-    assert result[0] == result[1]
+    check_any_threads(lambda: [wasserstein_sphere(tokens, other, 2)])
 
 
 @pytest.mark.slow
 def test_densities_that_differ_by_rounding_are_at_distance_zero():
     """The parts of the difference would be empty, or noise be blown up."""
-    slope = SPHERE.moments(np.array([[0.0, 0.0, 1.0]]), None, 1) * np.array([1.0, 0.3, 0.3])
-    distance = wasserstein_sphere(Density(SPHERE, slope), Density(SPHERE, slope * (1 + 2e-16)))
+    near = Density(SPHERE, tilted(0.3).coefficients * (1 + 2e-16))
+    distance = wasserstein_sphere(tilted(0.3), near)
     assert distance.lower == 0.0
     assert distance.upper < 1e-12
 
@@ -253,27 +217,18 @@ def test_same_measure_is_at_distance_zero():
 @pytest.mark.slow
 def test_floor_is_the_mean_distance_of_two_samples():
     """The constant would be wrong: 12 pairs of 500, whose mean has a deviation of 2.4 %."""
-    rng = np.random.default_rng(0)
-    n = 500
-    distances = [
-        wasserstein_sphere(
-            Measure(SPHERE, SPHERE.random_points(n, rng)),
-            Measure(SPHERE, SPHERE.random_points(n, rng)),
-        ).value
-        for _ in range(12)
-    ]
+    rng, n = np.random.default_rng(0), 500
+    pairs = [[random_measure("uniform", n, rng) for _ in range(2)] for _ in range(12)]
+    distances = [wasserstein_sphere(*pair).value for pair in pairs]
     assert np.mean(distances) == pytest.approx(sample_floor(n), rel=0.07)
 
 
-@together("call, kind, message", [
-    (lambda: wasserstein_sphere(UNIFORM, UNIFORM, cost="euclidean"), ValueError,
-     "cost = 'euclidean' is not known. Known: geodesic"),
-    (lambda: sample_floor(0), ValueError, "tokens = 0, expected at least 1"),
-    (lambda: sample_floor(-3), ValueError, "tokens = -3, expected at least 1"),
-])  # fmt: skip
-def test_what_has_no_distance_is_refused(call, kind, message):
+def test_what_has_no_distance_is_refused():
     """A misspelt cost would be taken for another, and no tokens have no distance."""
-    refused(message, call, error=kind)
+    message = "cost = 'euclidean' is not known. Known: geodesic"
+    refused(message, wasserstein_sphere, UNIFORM, UNIFORM, cost="euclidean")
+    for tokens in (0, -3):
+        refused(f"tokens = {tokens}, expected at least 1", sample_floor, tokens)
 
 
 @pytest.mark.slow
@@ -282,22 +237,17 @@ def test_cells_of_a_density_are_built_once(monkeypatch):
     result = []
     plain = module.density_cells
 
-    def counted(*arguments: Any) -> Cells:
+    def counted(*arguments):
         result.append(arguments[2])
         return plain(*arguments)
 
     monkeypatch.setattr(module, "density_cells", counted)
     law = mf.von_mises_fisher(2.0).build(SPHERE)
-    distances = [
-        wasserstein_sphere(
-            random_measure("uniform", 20, np.random.default_rng(seed)), law, 1, tolerance=0.1
-        )
-        for seed in (1, 2)
-    ]
+    tokens = [random_measure("uniform", 20, np.random.default_rng(seed)) for seed in (1, 2)]
+    distances = [wasserstein_sphere(measure, law, 1, tolerance=0.1) for measure in tokens]
     assert result == [6_000]
     again = Density(SPHERE, law.coefficients)
-    second = random_measure("uniform", 20, np.random.default_rng(2))
-    assert wasserstein_sphere(second, again, 1, tolerance=0.1) == distances[1]
+    assert wasserstein_sphere(tokens[1], again, 1, tolerance=0.1) == distances[1]
     assert result == [6_000, 6_000]
 
 
