@@ -3,16 +3,10 @@
 import numpy as np
 import pytest
 
-from meanfield.bases.legendre import (
-    differentiation,
-    gauss_legendre,
-    halving,
-    interpolation,
-    joining,
-    to_coefficients,
-)
+from meanfield.bases import legendre
 
 ORDERS = [2, 7, 10, 16]
+MATRICES = legendre.to_coefficients, legendre.halving, legendre.joining, legendre.differentiation
 # Also outside the nodes, at the ends.
 TARGETS = np.linspace(-1.0, 1.0, 33)
 
@@ -20,7 +14,7 @@ TARGETS = np.linspace(-1.0, 1.0, 33)
 @pytest.mark.parametrize("order", ORDERS)
 def test_quadrature_is_exact_to_twice_the_order(order):
     """Means of x^n over [-1, 1] are 1 / (n + 1) for even n up to 2 order - 1, 0 for odd."""
-    nodes, weights = gauss_legendre(order)
+    nodes, weights = legendre.gauss_legendre(order)
     for n in range(2 * order):
         assert weights @ nodes**n == pytest.approx((n + 1) % 2 / (n + 1), abs=1e-15)
     # And not beyond: the weights are those of so many nodes.
@@ -30,25 +24,24 @@ def test_quadrature_is_exact_to_twice_the_order(order):
 @pytest.mark.parametrize(
     "matrix, image, bound",
     [
-        (to_coefficients, lambda p, x: p.coef, 1e-13),
-        (lambda order: interpolation(order, TARGETS), lambda p, x: p(TARGETS), 1e-12),
-        (halving, lambda p, x: np.concatenate([p((x - 1) / 2), p((x + 1) / 2)]), 1e-13),
-        (lambda order: joining(order) @ halving(order), lambda p, x: p(x), 1e-12),
-        (differentiation, lambda p, x: p.deriv()(x), 1e-11),
+        (legendre.to_coefficients, lambda p, x: p.coef, 1e-13),
+        (lambda order: legendre.interpolation(order, TARGETS), lambda p, x: p(TARGETS), 1e-12),
+        (legendre.halving, lambda p, x: np.concatenate([p((x - 1) / 2), p((x + 1) / 2)]), 1e-13),
+        (lambda order: legendre.joining(order) @ legendre.halving(order), lambda p, x: p(x), 1e-12),
+        (legendre.differentiation, lambda p, x: p.deriv()(x), 1e-11),
     ],
     ids=["coefficients", "interpolation", "halves", "joined halves", "derivative"],
 )
 @pytest.mark.parametrize("order", ORDERS)
 def test_matrices_are_exact_for_polynomials(order, matrix, image, bound):
     """Whatever the nodes just resolve would be moved, or cut."""
-    nodes, _ = gauss_legendre(order)
+    nodes, _ = legendre.gauss_legendre(order)
     p = np.polynomial.Legendre(np.random.default_rng(order).normal(size=order))
     np.testing.assert_allclose(matrix(order) @ p(nodes), image(p, nodes), rtol=0, atol=bound)
 
 
 @pytest.mark.parametrize(
-    "array",
-    [*gauss_legendre(5), *(f(7) for f in (to_coefficients, halving, joining, differentiation))],
+    "array", [*legendre.gauss_legendre(5), *(matrix(7) for matrix in MATRICES)]
 )
 def test_shared_arrays_are_read_only(array):
     """One write would change every later result in the process."""

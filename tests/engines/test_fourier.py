@@ -55,11 +55,11 @@ def test_moments_are_the_direct_sums(method, max_degree, kind):
     for n in COUNTS:
         angles, equal = _angles(kind, n), np.full(n, 1.0 / n)
         weights = np.random.default_rng(0).dirichlet(np.ones(n))
-        for given, masses in ((weights, weights), (None, equal)):
-            found, reduced = method.moments(angles, given, max_degree)
+        for argument, masses in ((weights, weights), (None, equal)):
+            result, reduced = method.moments(angles, argument, max_degree)
             assert reduced
             # NumPy's sum rounds k theta at 78 * 4e-16; ours stay below 1e-14.
-            close(found, _direct_moments(angles, masses, max_degree), atol=3e-14)
+            close(result, _direct_moments(angles, masses, max_degree), atol=3e-14)
 
 
 @each("method, max_degree", list(product(EVALUATIONS, DEGREES)), kind=KINDS)
@@ -69,9 +69,9 @@ def test_values_are_the_direct_sums(method, max_degree, kind):
     lower[0], positive = 1.0, upper + 2.0 * np.eye(1, max_degree + 1)[0]
     for n in COUNTS:
         angles = _angles(kind, n)
-        found, reduced = method([upper], angles)
+        result, reduced = method([upper], angles)
         assert reduced
-        close(found, _direct_values(upper, angles), atol=3e-14)
+        close(result, _direct_values(upper, angles), atol=3e-14)
         for over, under in ((upper, lower), (lower, positive)):
             expected = _direct_values(over, angles) / _direct_values(under, angles)
             close(method([over, under], angles)[0], expected, atol=1e-13)
@@ -87,8 +87,8 @@ def test_high_degrees_are_accurate_to_1e_13(method, max_degree):
     with mpmath.workdps(40):
         exact = [complex(sum(mpmath.expj(-k * mpmath.mpf(x)) for x in angles) / 7) for k in degrees]
         signal = [float(2 * mpmath.cos(max_degree * mpmath.mpf(x))) for x in angles]
-    found, _ = method.moments(angles, weights, max_degree)
-    close(found[degrees], exact, atol=1e-13)
+    result, _ = method.moments(angles, weights, max_degree)
+    close(result[degrees], exact, atol=1e-13)
     last = np.append(np.zeros(max_degree, dtype=complex), 1.0)
     close(method.evaluate([last], angles)[0], signal, atol=2e-13)
 

@@ -26,20 +26,20 @@ def test_arithmetic_of_lanes_and_numbers(width):
         return lanes.lane_sum(c)
 
     x, y = np.random.default_rng(0).normal(size=2 * width), np.zeros((2, width))
-    found = worked(x, y)
+    result = worked(x, y)
     a, b = x[:width], x[width:]
     c = 2 * a - b - 1.5 + (1 - a * b)
     np.testing.assert_allclose(y, [0 * a, c * a + b], rtol=1e-15, atol=1e-15)
-    assert found == pytest.approx(c.sum(), rel=1e-14)
+    assert result == pytest.approx(c.sum(), rel=1e-14)
 
 
 def test_sum_is_of_halves_and_halves():
     """Another order would be another last bit."""
     values = np.random.default_rng(1).normal(size=16)
-    found = njit(cache=False)(lambda x: lanes.lane_sum(lanes.load_16(x, 0)))(values)
+    result = njit(cache=False)(lambda x: lanes.lane_sum(lanes.load_16(x, 0)))(values)
     while len(values) > 1:
         values = values[: len(values) // 2] + values[len(values) // 2 :]
-    assert found == values[0]
+    assert result == values[0]
 
 
 def test_eight_sums_are_those_of_one():

@@ -8,14 +8,6 @@ from scipy.special import ive
 import meanfield as mf
 from meanfield.arrays import FloatArray
 from meanfield.engines import sinkhorn
-from meanfield.engines.sinkhorn import (
-    NotBalanced,
-    PositiveKernel,
-    is_positive,
-    newton_scaling,
-    pair_scaling,
-    scaling,
-)
 
 
 def tokens(seed: int, count: int, dimension: int) -> tuple[FloatArray, FloatArray]:
@@ -32,8 +24,8 @@ def circle(angles: FloatArray) -> FloatArray:
 
 def plan(score: FloatArray, x: FloatArray, masses: FloatArray) -> FloatArray:
     """The doubly stochastic kernel u_i e^{x_i^T S x_j} w_j."""
-    found = pair_scaling(score, x, masses)
-    return np.exp(found.log_u[:, None] + x @ score @ x.T + found.log_w)
+    result = sinkhorn.pair_scaling(score, x, masses)
+    return np.exp(result.log_u[:, None] + x @ score @ x.T + result.log_w)
 
 
 def velocity(score: FloatArray, x: FloatArray, masses: FloatArray) -> FloatArray:
@@ -73,8 +65,8 @@ def test_rows_and_columns_are_normalised(kind, size, most, monkeypatch):
     score = random_score(kind, 2, size)
     # The scores themselves are known to eps |S|.
     check_marginals(plan(score, x, masses), masses, 1.2e-13 + 8 * np.finfo(float).eps * size)
-    assert is_positive(score) == (kind == "positive")
-    assert pair_scaling(score, x, masses).sweeps <= most
+    assert sinkhorn.is_positive(score) == (kind == "positive")
+    assert sinkhorn.pair_scaling(score, x, masses).sweeps <= most
 
 
 def plain_log_weights(score: FloatArray, x: FloatArray, masses: FloatArray) -> FloatArray:
@@ -99,32 +91,39 @@ def test_newton_gives_the_weights_of_plain_sweeps(count, dimension, beta):
     entries = np.random.default_rng(5).normal(size=(dimension, dimension))
     product = entries @ entries.T
     for score in (beta * np.eye(dimension), beta * product / np.linalg.norm(product, 2)):
-        found = pair_scaling(score, x, masses)
-        apart = (found.log_w - plain_log_weights(score, x, masses))[heavy]
+        result = sinkhorn.pair_scaling(score, x, masses)
+        apart = (result.log_w - plain_log_weights(score, x, masses))[heavy]
         # Scores are known to eps beta.
         assert np.abs(apart).max() <= 1e-12 + 8 * np.finfo(float).eps * beta
-        assert found.residual <= sinkhorn.RESIDUAL
-        assert found.sweeps <= 12
+        assert result.residual <= sinkhorn.RESIDUAL
+        assert result.sweeps <= 12
 
 
 def test_sweeps_take_over_where_newton_fails(monkeypatch):
     """They give the same weights, and refuse what has none."""
     x, masses = tokens(1, 50, 3)
     score = random_score("positive", 2, 5.0)
-    found = pair_scaling(score, x, masses)
+    result = sinkhorn.pair_scaling(score, x, masses)
     monkeypatch.setattr(sinkhorn, "newton_scaling", lambda *_: None)
-    swept = pair_scaling(score, x, masses)
-    assert swept.sweeps > found.sweeps
-    np.testing.assert_allclose(swept.log_w, found.log_w, rtol=0, atol=1e-12)
+    swept = sinkhorn.pair_scaling(score, x, masses)
+    assert swept.sweeps > result.sweeps
+    np.testing.assert_allclose(swept.log_w, result.log_w, rtol=0, atol=1e-12)
     nowhere = np.full((2, 3), np.nan)
-    refused("not found", pair_scaling, score, nowhere, np.full(2, 0.5), error=NotBalanced)
+    refused(
+        "not found",
+        sinkhorn.pair_scaling,
+        score,
+        nowhere,
+        np.full(2, 0.5),
+        error=sinkhorn.NotBalanced,
+    )
 
 
 @pytest.mark.parametrize("sign", [-1.0, 0.0, np.nan])
 def test_newton_that_fails_gives_nothing(sign):
     """Sums that are not positive have no weights."""
-    kernel = PositiveKernel(lambda m: m, lambda c: sign * c, lambda q: lambda r: r)
-    assert newton_scaling(kernel, np.full(3, 1 / 3)) is None
+    kernel = sinkhorn.PositiveKernel(lambda m: m, lambda c: sign * c, lambda q: lambda r: r)
+    assert sinkhorn.newton_scaling(kernel, np.full(3, 1 / 3)) is None
 
 
 def test_clusters_that_hardly_interact_are_balanced():
@@ -134,34 +133,34 @@ def test_clusters_that_hardly_interact_are_balanced():
     turned = 20.0 * np.array([[np.cos(0.4), -np.sin(0.4)], [np.sin(0.4), np.cos(0.4)]])
     masses = np.full(100, 0.01)
     check_marginals(plan(turned, x, masses), masses, 1.2e-13)
-    assert pair_scaling(turned, x, masses).sweeps <= 150
+    assert sinkhorn.pair_scaling(turned, x, masses).sweeps <= 150
 
 
 @pytest.mark.parametrize(
-    ("beta", "phi", "p", "known"),
+    ("beta", "phi", "p", "printed"),
     [(5.0, 2.0, 0.3, -0.0016675317), (3.0, 1.0, 0.1, -0.4789942774), (80.0, 1.2, 0.01, None)],
 )
-def test_two_clusters_approach_as_known(beta, phi, p, known):
+def test_two_clusters_approach_at_their_rate(beta, phi, p, printed):
     """The rate is -2 sin phi / (1 + sqrt(1 + 4 p (1-p) (b^-2 - 1))), b = e^{beta (cos phi - 1)}."""
     x, masses = circle(np.array([0.0, phi])), np.array([p, 1.0 - p])
     # Each moves by the other's mass times the same weight.
     rate = -plan(beta * np.eye(2), x, masses)[0, 1] * np.sin(phi)
     v = velocity(beta * np.eye(2), x, masses)
-    found = v[1] @ [-np.sin(phi), np.cos(phi)] - v[0] @ [0.0, 1.0]
-    np.testing.assert_allclose(found, rate, rtol=0, atol=1e-15)
+    result = v[1] @ [-np.sin(phi), np.cos(phi)] - v[0] @ [0.0, 1.0]
+    np.testing.assert_allclose(result, rate, rtol=0, atol=1e-15)
     # b^-2 - 1 without cancellation.
     far = np.expm1(2.0 * beta * (1.0 - np.cos(phi)))
     expected = -2.0 * np.sin(phi) / (1.0 + np.sqrt(1.0 + 4.0 * p * (1.0 - p) * far))
     np.testing.assert_allclose(rate, expected, rtol=1e-11)
-    if known is not None:
-        assert round(rate, 10) == known
+    if printed is not None:
+        assert round(rate, 10) == printed
 
 
 @pytest.mark.parametrize(
-    ("k", "q", "known"),
+    ("k", "q", "printed"),
     [(2, 1, 9.0795737e-5), (3, 1, 0.0070423155), (4, 2, 0.1329611334), (4, 1, 0.0661252107)],
 )
-def test_polygon_of_clusters_grows_at_its_rate(k, q, known):
+def test_polygon_of_clusters_grows_at_its_rate(k, q, printed):
     """Lambda_q = Lambda_q of softmax - beta s_q^2 / (1 + P_q): derivative of the velocity."""
     beta, angles, masses = 5.0, 2 * np.pi * np.arange(k) / k, np.full(k, 1.0 / k)
     weights = np.exp(beta * np.cos(angles))
@@ -172,7 +171,7 @@ def test_polygon_of_clusters_grows_at_its_rate(k, q, known):
     pull = weights * (beta * np.sin(angles) ** 2 - np.cos(angles))
     softmax = pull @ (1.0 - np.cos(q * angles))
     exact = softmax - beta * sine**2 / (1.0 + harmonic)
-    assert abs(exact - known) < 1e-9
+    assert abs(exact - printed) < 1e-9
 
     def moved(step: float) -> FloatArray:
         shifted = angles + step * np.cos(q * angles)
@@ -209,7 +208,7 @@ def test_weights_that_do_not_exist_are_refused():
         (lambda w: kernel @ (w * masses), r"not found: after \d+ sums.*smaller beta"),
         (lambda w: -w, "not found"),
     ):
-        refused(message, scaling, sums, masses, error=NotBalanced)
+        refused(message, sinkhorn.scaling, sums, masses, error=sinkhorn.NotBalanced)
 
 
 class CircleDensity:
@@ -242,16 +241,16 @@ def test_density_near_uniform_grows_at_its_rate(degree):
     beta, eps = 5.0, 1e-6
     angles = 2 * np.pi * np.arange(96) / 96
     of = CircleDensity(beta, 1.0 + eps * np.cos(degree * angles))
-    w = np.exp(scaling(of.sums, of.f / 96).log_w)
+    w = np.exp(sinkhorn.scaling(of.sums, of.f / 96).log_w)
     problem = mf.Problem(mf.Circle(), mf.Attention([mf.Head()], "sinkhorn", beta=beta))
-    known = mf.growth_rates(problem, 8)[degree]
-    np.testing.assert_allclose(of.rates(w)[degree] / eps, known, rtol=1e-8)
+    rate = mf.growth_rates(problem, 8)[degree]
+    np.testing.assert_allclose(of.rates(w)[degree] / eps, rate, rtol=1e-8)
     alpha = ive(degree, beta) / ive(0, beta)
     truncated = np.ones(96)
     for m in (1, 2, 3):
-        found = of.rates(truncated)[degree] / eps
+        result = of.rates(truncated)[degree] / eps
         expected = degree**2 / beta * alpha * (1 + alpha ** (2 * m - 1)) / (1 + alpha)
-        np.testing.assert_allclose(found, expected, rtol=1e-8)
+        np.testing.assert_allclose(result, expected, rtol=1e-8)
         truncated = 1.0 / of.sums(1.0 / of.sums(truncated))
 
 
@@ -262,12 +261,14 @@ def test_density_far_from_mass_is_balanced_to_rounding():
     density = np.exp(kappa * (np.cos(angles) - 1.0))
     of = CircleDensity(beta, density / density.mean())
     masses = of.f / 256
-    found = scaling(of.sums, masses, rounding=16 * np.finfo(float).eps)
-    assert found.sweeps <= 40
+    result = sinkhorn.scaling(of.sums, masses, rounding=16 * np.finfo(float).eps)
+    assert result.sweeps <= 40
     # By pairs every sum keeps its digits: where the mass is, the weights are the same.
-    exact = pair_scaling(beta * np.eye(2), circle(angles), masses)
+    exact = sinkhorn.pair_scaling(beta * np.eye(2), circle(angles), masses)
     heavy = masses > 1e-12
-    np.testing.assert_allclose(found.log_w[heavy] - beta / 2, exact.log_w[heavy], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        result.log_w[heavy] - beta / 2, exact.log_w[heavy], rtol=0, atol=1e-9
+    )
 
 
 def test_sphere_density_near_uniform_grows_at_its_rate():
@@ -282,7 +283,7 @@ def test_sphere_density_near_uniform_grows_at_its_rate():
     )
     harmonic = np.polynomial.legendre.Legendre.basis(degree)
     masses = 0.5 * weights * (1.0 + eps * harmonic(s))
-    w = np.exp(scaling(lambda w: np.asarray(kernel @ (w * masses)), masses).log_w)
+    w = np.exp(sinkhorn.scaling(lambda w: np.asarray(kernel @ (w * masses)), masses).log_w)
     velocity = (slope @ (w * masses)) / (kernel @ (w * masses)) / beta
     rate = (2 * degree + 1) * masses @ ((1 - s**2) * velocity * harmonic.deriv()(s)) / eps
     problem = mf.Problem(mf.Sphere(), mf.Attention([mf.Head()], "sinkhorn", beta=beta))

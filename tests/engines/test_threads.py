@@ -148,7 +148,7 @@ def test_no_chunk_begins_after_an_error():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_pool_is_made_again_after_a_fork():
+def test_pool_is_new_after_a_fork():
     """The child inherits a pool whose threads do not exist: it would wait for ever."""
     threads.set_threads(2)
     barrier = threading.Barrier(2, timeout=300)
@@ -163,7 +163,7 @@ def test_pool_is_made_again_after_a_fork():
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_blas_is_given_back_by_the_last_thread_that_leaves():
+def test_last_thread_that_leaves_frees_blas():
     """Three runs in three threads would leave one BLAS thread to the whole program, for ever."""
     before = blas_threads()
     threads.set_threads(2)

@@ -8,14 +8,7 @@ import scipy.special
 from parameters import refused, together
 
 import meanfield as mf
-from meanfield.spaces import (
-    MANIFOLDS,
-    Basis,
-    Geometry,
-    Manifold,
-    label_cells,
-    maxima,
-)
+from meanfield.spaces import MANIFOLDS, Basis, Geometry, Manifold, label_cells, maxima
 from meanfield.spaces.manifold import laplacian_eigenvalues
 
 SPACES = [mf.Circle(), mf.Sphere(), mf.Sphere(5), mf.Sphere(8)]

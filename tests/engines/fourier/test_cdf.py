@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 from parameters import refused
 
-from meanfield.engines.fourier.cdf import (
-    cell_edges,
-    check_density,
-    cumulative,
-    local_polynomials,
-    primitive,
-)
+from meanfield.engines.fourier import cdf
 
 
 def rough_coefficients(degree: int) -> np.ndarray:
@@ -31,9 +25,9 @@ def series(coefficients: np.ndarray, theta: float) -> tuple[float, float]:
 def test_cumulative_equals_the_fourier_series(degree):
     """A wrong Taylor coefficient, or too few of them, in any cell or any lap."""
     coefficients = rough_coefficients(degree)
-    rows = local_polynomials(coefficients)
+    rows = cdf.local_polynomials(coefficients)
     for theta in np.random.default_rng(1).uniform(-7.0, 14.0, 50):
-        distribution, density = cumulative(rows, theta)
+        distribution, density = cdf.cumulative(rows, theta)
         expected, expected_density = series(coefficients, theta)
         # The angle itself is rounded by 1e-15, which moves F by f times that, f' likewise.
         slack = 2e-15 * (1 + degree)
@@ -44,28 +38,28 @@ def test_cumulative_equals_the_fourier_series(degree):
 @pytest.mark.parametrize("cell", [0, 11, 31])
 def test_primitive_integrates_the_polynomial(cell):
     """Integrals of |F - G| over a gap are differences of this."""
-    rows = local_polynomials(rough_coefficients(5))
+    rows = cdf.local_polynomials(rough_coefficients(5))
     integral = np.polynomial.Polynomial(rows[cell]).integ()
     for end in (-1.0, 0.3, 1.0):
-        assert primitive(rows, cell, end) == pytest.approx(integral(end), abs=1e-15)
+        assert cdf.primitive(rows, cell, end) == pytest.approx(integral(end), abs=1e-15)
 
 
 def test_cell_edges_increase_by_one_even_if_the_density_is_slightly_negative():
     """Quantiles need a monotone distribution; a wiggle would lose or double a cell."""
     # 1 + 1.0001 cos: negative around pi, by 1e-4.
-    edges = cell_edges(local_polynomials(np.array([1.0, 0.50005])))
+    edges = cdf.cell_edges(cdf.local_polynomials(np.array([1.0, 0.50005])))
     assert np.all(np.diff(edges) >= 0.0)
     assert edges[-1] == edges[0] + 1.0
 
 
 def test_negligible_tail_does_not_cost_cells():
     """A smooth density given with many zeros would be evaluated as slowly as a rough one."""
-    assert len(local_polynomials(np.append([1.0, 0.2, 0.1j], np.zeros(1997)))) == 8
+    assert len(cdf.local_polynomials(np.append([1.0, 0.2, 0.1j], np.zeros(1997)))) == 8
 
 
 def test_check_density_refuses_negative_densities_beyond_truncation():
     """A distance to what is no measure would be returned, or truncations of solvers refused."""
-    check_density(np.array([1.0, 0.5 + 1e-4]), "first")
+    cdf.check_density(np.array([1.0, 0.5 + 1e-4]), "first")
     for amplitude in (0.6, 5.0):
         message = "first density is negative: its negative part has mass"
-        refused(message, check_density, np.array([1.0, amplitude]), "first")
+        refused(message, cdf.check_density, np.array([1.0, amplitude]), "first")

@@ -34,8 +34,8 @@ def test_alias_criterion_is_sharp(degree, reach):
         f, potential = circle_field(degree, 1), circle_field(velocity_degree, 2)
         expected = slope(product(f, slope(potential), degree))
         # 2K + H + 1 = 2N.
-        found = circle_advection(f, potential, None, degree, roots_of_unity(96))
-        errors.append(np.abs(found - expected).max() / np.abs(expected).max())
+        result = circle_advection(f, potential, None, degree, roots_of_unity(96))
+        errors.append(np.abs(result - expected).max() / np.abs(expected).max())
     assert errors[0] < 1e-13
     assert errors[1] > 1e-3
 
@@ -48,16 +48,16 @@ def test_alias_criterion_is_sharp(degree, reach):
 def test_advection_is_the_exact_product(degree, reach):
     """No aliasing at any velocity degree, nor where a density has fewer degrees."""
     f, potential = circle_field(degree, 3), circle_field(reach, 4)
-    for known in (degree + 1, max(degree - 600, 50), 5):
-        expected = slope(product(f[:known], slope(potential), degree))
-        found = advection(CIRCLE, degree, f[:known], potential)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14 * np.abs(expected).max())
-        assert found[0] == 0.0
+    for count in (degree + 1, max(degree - 600, 50), 5):
+        expected = slope(product(f[:count], slope(potential), degree))
+        result = advection(CIRCLE, degree, f[:count], potential)
+        np.testing.assert_allclose(result, expected, rtol=0, atol=1e-14 * np.abs(expected).max())
+        assert result[0] == 0.0
     assert not np.any(advection(CIRCLE, degree, f, 0.0 * potential))
 
 
 def normalized_advection(beta, concentrations, degree, fine_degree):
-    """Of two bumps, and by parts on a much finer grid: div(f grad Phi / Z)."""
+    """Div(f grad Phi / Z) of two bumps, and the same by parts on a much finer grid."""
     field = interaction(mf.Problem(CIRCLE, mf.exponential(beta), mf.SA)).field
     law = mf.mixture([(0.6, 0.3, concentrations[0]), (0.4, 2.0, concentrations[1])])
     f = CIRCLE.resize(law.build(CIRCLE).coefficients, degree)
@@ -101,9 +101,9 @@ def test_advection_keeps_its_digits_when_velocities_are_small(beta, flow):
     if field.partition is not None:
         flux /= grid.to_nodal(field.partition)
     expected = grid.divergence(flux)
-    found = advection(CIRCLE, grid.max_degree, f, field.potential, field.partition)
+    result = advection(CIRCLE, grid.max_degree, f, field.potential, field.partition)
     # The transforms by parts err by 1e-14 themselves at 900 degrees.
-    np.testing.assert_allclose(found, expected, rtol=0, atol=5e-14 * np.abs(expected).max())
+    np.testing.assert_allclose(result, expected, rtol=0, atol=5e-14 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("reach", [10, 60])

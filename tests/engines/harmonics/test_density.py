@@ -26,9 +26,9 @@ def test_polynomial_advection_is_exact(degree, reach):
     fine = rings(8 * (degree + reach))
     flux = fine.gradients(potential) * fine.values(density)
     expected = packing.resize(fine.divergence(flux, degree + reach), degree)
-    found = advection(SPHERE, degree, density, potential)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-14 * largest(expected))
-    assert found[0] == 0
+    result = advection(SPHERE, degree, density, potential)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=3e-14 * largest(expected))
+    assert result[0] == 0
 
 
 def test_polynomial_advection_needs_all_its_rings():
@@ -37,8 +37,8 @@ def test_polynomial_advection_needs_all_its_rings():
     density, potential = sphere_field(degree, mean=1.0), sphere_field(reach, seed=2)
     expected = advection(SPHERE, degree, density, potential)
     coarse = rings(2 * degree + reach - 2)
-    found = coarse.divergence(coarse.gradients(potential) * coarse.values(density), degree)
-    assert largest(found - expected) > 1e-6 * largest(expected)
+    result = coarse.divergence(coarse.gradients(potential) * coarse.values(density), degree)
+    assert largest(result - expected) > 1e-6 * largest(expected)
 
 
 @pytest.mark.parametrize("reach", [5, 12])
@@ -48,16 +48,16 @@ def test_quotient_advection_is_that_of_the_grid(reach):
     density, potential = sphere_field(12, mean=1.0), sphere_field(reach, seed=3)
     partition = sphere_field(reach, seed=4, mean=2.0)
     flux = grid.gradient(potential) * (grid.to_nodal(density) / grid.to_nodal(partition))
-    found = advection(SPHERE, 12, density, potential, partition)
-    np.testing.assert_allclose(found, grid.divergence(flux), rtol=0, atol=1e-14)
+    result = advection(SPHERE, 12, density, potential, partition)
+    np.testing.assert_allclose(result, grid.divergence(flux), rtol=0, atol=1e-14)
 
 
 def test_partition_of_rounding_is_floored():
     """Where Z is the rounding of its transform, or below zero, the quotient stays bounded."""
     density, potential = sphere_field(6, mean=1.0), sphere_field(6, seed=5)
-    found = advection(SPHERE, 6, density, potential, packing.resize(-np.ones(1), 6))
+    result = advection(SPHERE, 6, density, potential, packing.resize(-np.ones(1), 6))
     expected = advection(SPHERE, 6, density, potential) / PARTITION_FLOOR
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13 * largest(expected))
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-13 * largest(expected))
 
 
 @pytest.mark.parametrize("degree", [0, 5, 31, 100])
@@ -80,8 +80,8 @@ def test_nan_stays_nan(which):
 def test_overflow_gives_no_warning():
     """Nor may a state on its way to infinity."""
     density, potential = sphere_field(6, mean=1.0), sphere_field(6, seed=7)
-    found = advection(SPHERE, 6, 1e200 * density, 1e200 * potential)
-    assert not np.all(np.isfinite(found))
+    result = advection(SPHERE, 6, 1e200 * density, 1e200 * potential)
+    assert not np.all(np.isfinite(result))
 
 
 @pytest.mark.parametrize("normalized", [False, True])

@@ -60,9 +60,9 @@ def test_angle_has_the_law_of_the_series(time):
                 term = mpmath.legendre(l + 1, x) - mpmath.legendre(l - 1, x)
                 series += mpmath.exp(-l * (l + 1) * mpmath.mpf(time)) * term / 2
                 l += 1
-            found = float(mpmath.sqrt(-2 * mpmath.log(series)))
+            result = float(mpmath.sqrt(-2 * mpmath.log(series)))
             # At r = 0.01 a rounding of pi - Theta is 1e-13 of Theta, and table and law 1e-15 / r^2.
-            assert found == pytest.approx(r, rel=1e-11 if r > 0.1 else 1e-9)
+            assert result == pytest.approx(r, rel=1e-11 if r > 0.1 else 1e-9)
 
 
 @together("time", TIMES)

@@ -49,13 +49,13 @@ def test_moments_are_the_direct_sums():
     points, weights = special_and_random(1000), rng.random(1000)
     weights /= weights.sum()
     expected = np.conj(harmonics(points, DEGREE)) @ weights
-    found = sphere_points.moments(points, weights, DEGREE)
+    result = sphere_points.moments(points, weights, DEGREE)
     # The sum is over 1,000 tokens of mass 1e-3.
-    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-14)
-    found, given = (sphere_points.moments(points, w, DEGREE) for w in (None, np.full(1000, 1e-3)))
-    np.testing.assert_array_equal(found, given)
-    assert found[0] == pytest.approx(1.0, abs=1e-15)
-    np.testing.assert_array_equal(found[: DEGREE + 1].imag, 0.0)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=2e-14)
+    result, equal = (sphere_points.moments(points, w, DEGREE) for w in (None, np.full(1000, 1e-3)))
+    np.testing.assert_array_equal(result, equal)
+    assert result[0] == pytest.approx(1.0, abs=1e-15)
+    np.testing.assert_array_equal(result[: DEGREE + 1].imag, 0.0)
 
 
 def test_evaluate_is_the_direct_sum():
@@ -64,8 +64,8 @@ def test_evaluate_is_the_direct_sum():
     multiplicity = np.full(len(field), 2.0)
     multiplicity[: DEGREE + 1] = 1.0
     expected = ((multiplicity * field) @ harmonics(points, DEGREE)).real
-    found = sphere_points.evaluate(field, points)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=5e-14)
+    result = sphere_points.evaluate(field, points)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=5e-14)
 
 
 def test_gradient_is_that_of_a_sum_over_tokens():
@@ -80,9 +80,9 @@ def test_gradient_is_that_of_a_sum_over_tokens():
     expected = sum(w * zonal_gradient(points, token, legendre) for token, w in pairs)
     multipliers = legendre / (2 * np.arange(DEGREE + 1) + 1)
     moments = sphere_points.moments(tokens, weights, DEGREE)
-    found = sphere_points.gradient(SPHERE.convolve(multipliers, moments), points)
+    result = sphere_points.gradient(SPHERE.convolve(multipliers, moments), points)
     # |h'| is about 1: 24 degrees of l^2 / 24^2.
-    np.testing.assert_allclose(found, expected, rtol=0, atol=5e-14)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=5e-14)
 
 
 def test_zonal_oracle_is_the_derivative_along_great_circles():
@@ -105,9 +105,9 @@ def test_gradient_is_tangent_and_divided_by_the_divisor():
     divisor[0] = 2.0
     plain = sphere_points.gradient(field, points)
     np.testing.assert_allclose((plain * points).sum(axis=1), 0.0, rtol=0, atol=1e-14)
-    found = sphere_points.gradient(field, points, divisor)
+    result = sphere_points.gradient(field, points, divisor)
     expected = plain / sphere_points.evaluate(divisor, points)[:, None]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-14)
 
 
 def test_lengths_of_vectors_do_not_matter():
@@ -146,9 +146,9 @@ def test_chunks_add_up():
     points = SPHERE.random_points(count, np.random.default_rng(10))
     parts = np.array_split(points, 7)
     expected = sum(len(p) / count * sphere_points.moments(p, None, 9) for p in parts)
-    found = sphere_points.moments(points, None, 9)
+    result = sphere_points.moments(points, None, 9)
     # The mass is off by 2e-14 in both, the rounding of 70,001 sums of weights.
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-14)
 
 
 def test_degree_zero_is_the_mass():
@@ -164,8 +164,8 @@ def test_slope_holds_for_fields_with_a_constant():
     points, field = SPHERE.random_points(50, np.random.default_rng(0)), sphere_field(6)
     divisor = 0.5 * field
     divisor[0] = 9.0
-    found, expected = (sphere_points.gradient(field, points, divisor, *s) for s in ([0.5], []))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+    result, expected = (sphere_points.gradient(field, points, divisor, *s) for s in ([0.5], []))
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

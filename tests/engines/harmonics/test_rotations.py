@@ -32,7 +32,7 @@ def test_rotation_is_that_of_the_tokens(matrix):
 
 def test_products_with_coordinates_are_moments_of_weighted_tokens():
     """A factor of the recurrence, or what it does at order 0, would be wrong."""
-    found = times_coordinates(SPHERE.moments(POINTS, WEIGHTS, 12))
+    result = times_coordinates(SPHERE.moments(POINTS, WEIGHTS, 12))
     for axis in range(3):
         expected = SPHERE.moments(POINTS, WEIGHTS * POINTS[:, axis], 11)
-        assert np.abs(found[axis] - expected).max() < 1e-13
+        assert np.abs(result[axis] - expected).max() < 1e-13

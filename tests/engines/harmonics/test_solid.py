@@ -75,8 +75,8 @@ def test_moments_and_fields_are_exact_anywhere(place, degree, order):
     points = PLACES[place]
     harmonics = exact(points, order, degree)
     rows = slice(index(order, order, degree), index(degree, order, degree) + 1)
-    found = solid.moments(points, None, degree)[rows]
-    np.testing.assert_allclose(found, harmonics[:, 0].conj().mean(axis=-1), rtol=0, atol=1e-13)
+    result = solid.moments(points, None, degree)[rows]
+    np.testing.assert_allclose(result, harmonics[:, 0].conj().mean(axis=-1), rtol=0, atol=1e-13)
     field = np.zeros(count_of(degree), dtype=np.complex128)
     field[rows] = 1.0 / np.arange(1.0, degree - order + 2) + (0.5j if order else 0.0)
     multiplicity = 2.0 if order else 1.0

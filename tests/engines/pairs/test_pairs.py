@@ -96,8 +96,8 @@ def test_velocity_is_the_exact_sum(sums, beta, normalized, elsewhere):
     rng = np.random.default_rng(1)
     points, weights = sums.random(13, rng), rng.dirichlet(np.ones(13))
     targets = sums.random(11, rng) if elsewhere else points
-    found = sums.velocity(points, weights, beta, normalized, targets if elsewhere else None)
-    error = lengths(found - exact(points, weights, beta, normalized, targets))
+    result = sums.velocity(points, weights, beta, normalized, targets if elsewhere else None)
+    error = lengths(result - exact(points, weights, beta, normalized, targets))
     # Differences of angles up to 18 carry half a unit of 16, 1.8e-15, and lengths of vectors are 1
     # within a unit; the exponent multiplies both by beta. Polynomials and sums add a few units.
     steep, rest = (2e-15, 5e-15) if sums is CIRCLE else (5e-16, 2e-15)
@@ -143,9 +143,9 @@ def test_tokens_near_antipodes_keep_relative_accuracy(gap, beta):
 
 def test_angles_near_antipodes_keep_relative_accuracy():
     """For beta < 0 antipodal tokens interact most; their sine comes from d - pi, not from d."""
-    found = CIRCLE.velocity(np.array([0.0, np.pi]), np.array([0.5, 0.5]), -81.0, False)
+    result = CIRCLE.velocity(np.array([0.0, np.pi]), np.array([0.5, 0.5]), -81.0, False)
     # d = -PI: sin(-PI) = -sin(PI), the part of pi that a double cannot hold.
-    np.testing.assert_allclose(found, 0.5 * np.sin(np.pi) * np.array([1.0, -1.0]), rtol=1e-15)
+    np.testing.assert_allclose(result, 0.5 * np.sin(np.pi) * np.array([1.0, -1.0]), rtol=1e-15)
 
 
 @pytest.mark.parametrize("normalized", [False, True])
@@ -176,9 +176,9 @@ def test_large_beta_neither_overflows_nor_gives_nan(sums, beta):
     # Differences and coordinates are rounded at 1e-16, which 1e6 multiplies.
     atol = 1e-300 if sums is CIRCLE else 1e-17
     for normalized in (False, True):
-        found = sums.velocity(points, weights, beta, normalized, targets)
+        result = sums.velocity(points, weights, beta, normalized, targets)
         expected = exact(points, weights, beta, normalized, targets)
-        np.testing.assert_allclose(found, expected, rtol=3e-9, atol=atol)
+        np.testing.assert_allclose(result, expected, rtol=3e-9, atol=atol)
 
 
 @on_both
@@ -187,9 +187,9 @@ def test_tokens_without_mass_may_lie_at_any_distance(sums, beta):
     """Weights of massless tokens overflow in the unit of the others: infinity times 0 is NaN."""
     points = sums.at(np.append(np.linspace(0.0, 3.0, 1000), 3.1))
     weights = np.append(np.zeros(1000), 1.0)
-    found = sums.velocity(points, weights, beta, True)
+    result = sums.velocity(points, weights, beta, True)
     # All the mass is at the last: the quotient is P x_last whatever the exponentials.
-    np.testing.assert_allclose(found, sums.velocity(points[-1:], None, 0.0, False, points))
+    np.testing.assert_allclose(result, sums.velocity(points[-1:], None, 0.0, False, points))
 
 
 @on_both
@@ -199,11 +199,11 @@ def test_lost_partition_function_does_not_use_tokens_without_mass(sums, power, a
     # Divided by theirs, its exponential is 2^power, that of padding at angle pi 2^(3/4 power). In
     # doubles 2^1024.2 is infinite or NaN, which no mass of zero makes 0.
     beta = power * np.log(2.0) / (1.0 - np.cos(angle))
-    found = sums.velocity(sums.at([0.0, angle]), np.array([0.0, 1.0]), beta, True)
+    result = sums.velocity(sums.at([0.0, angle]), np.array([0.0, 1.0]), beta, True)
     # All the mass is at the second: the quotient is P x_2 whatever the exponentials.
     expected = np.array([np.sin(angle), 0.0])
     expected = expected if sums is CIRCLE else np.outer(expected, [1.0, 0.0, 0.0])
-    np.testing.assert_allclose(found, expected, rtol=1e-15)
+    np.testing.assert_allclose(result, expected, rtol=1e-15)
 
 
 def test_zero_beta_is_kuramoto():
@@ -220,9 +220,9 @@ def test_great_circle_is_the_circle(beta, normalized):
     """Tokens on a great circle stay on it and move as the circle's code says."""
     angles = np.random.default_rng(3).uniform(0.0, 7.0, 200)
     expected = CIRCLE.velocity(angles, None, beta, normalized)
-    found = SPHERE.velocity(on_meridian(angles), None, beta, normalized)
+    result = SPHERE.velocity(on_meridian(angles), None, beta, normalized)
     direction = np.column_stack([np.cos(angles), np.zeros(200), -np.sin(angles)])
-    np.testing.assert_allclose(found, expected[:, None] * direction, rtol=0, atol=2e-15)
+    np.testing.assert_allclose(result, expected[:, None] * direction, rtol=0, atol=2e-15)
 
 
 @on_both
@@ -249,8 +249,8 @@ def test_generic_kernel_in_blocks_is_the_dense_sum(sums, monkeypatch):
         s = targets @ points.T
         dense = s**2 @ points - (s**3).sum(axis=1)[:, None] * targets
         dense /= (s**2).sum(axis=1)[:, None]
-    found = sums.engine.pairwise_velocity(np.square, points, None, True, targets)
-    np.testing.assert_allclose(found, dense, rtol=1e-13, atol=0 if sums is CIRCLE else 1e-15)
+    result = sums.engine.pairwise_velocity(np.square, points, None, True, targets)
+    np.testing.assert_allclose(result, dense, rtol=1e-13, atol=0 if sums is CIRCLE else 1e-15)
 
 
 @on_both
@@ -276,8 +276,8 @@ def test_huge_angles_are_angles():
     """Unwrapped angles may grow without bound: theta + 2 pi q is theta."""
     points = np.array([0.3, 1e15, -4e12, 2e300])
     wrapped = np.arctan2(np.sin(points), np.cos(points))
-    found, expected = (CIRCLE.velocity(x, None, 1.0, False) for x in (points, wrapped))
-    assert found == pytest.approx(expected, abs=1e-15)
+    result, expected = (CIRCLE.velocity(x, None, 1.0, False) for x in (points, wrapped))
+    assert result == pytest.approx(expected, abs=1e-15)
 
 
 @on_both
@@ -300,8 +300,8 @@ def test_strips_of_the_triangle_cover_all_rows(sums, monkeypatch):
     expected = sums.velocity(points, None, 4.0, True)
     for rows in (1, 5, 30, 96):
         monkeypatch.setattr(sums.kernels, "ROWS_PER_CHUNK", rows)
-        found = sums.velocity(points, None, 4.0, True)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15)
+        result = sums.velocity(points, None, 4.0, True)
+        np.testing.assert_allclose(result, expected, rtol=0, atol=1e-15)
 
 
 ANGLES, VECTORS = "expected angles of shape", "have shape .* expected unit vectors"

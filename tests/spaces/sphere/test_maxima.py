@@ -244,13 +244,6 @@ def test_basins_are_where_gradient_ascent_ends():
     assert (result != distances.argmin(axis=1))[arrived].mean() <= 0.005
 
 
-def test_maxima_are_in_their_own_basins():
-    """Indices would belong to another order."""
-    field = mixed(10, 1, seed=12)[0]
-    summits = maxima(field)
-    np.testing.assert_array_equal(basins(field, summits), np.arange(len(summits)))
-
-
 def test_variances_are_those_of_the_coefficients():
     """Fields would not be isotropic: f(x) has variance sum (2l + 1) v_l everywhere."""
     variances = np.array([0.0, 1.0, 0.5])
