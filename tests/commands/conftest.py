@@ -18,7 +18,7 @@ COMMANDS = {
     "run": "small.toml",
     "compare": "small.toml --workers 1",
     "ensemble": "small.toml --workers 1",
-    "sweep": "small.toml --over problem.beta=1:2:3 --over problem.normalization=softmax,none "
+    "sweep": "small.toml --over problem.beta=1:1.5:2 --over problem.normalization=softmax,none "
     "--workers 1",
     "diagram": "--tokens 6 --dimension 3 --beta 0.5 4 3 --until 4 --save 5 --runs 7 --score goe "
     "--workers 1",

@@ -63,13 +63,6 @@ def test_check_certifies_the_degrees_in_use(check):
     assert check()["truncation"] == text
 
 
-def test_check_times_layers(check):
-    """The trial would ask for a time inside a layer."""
-    facts = check("--set", "layers={step=0.5, placement='pre'}", "--set", "time.save=3")
-    assert facts["time"].startswith("about")
-    assert facts["representation"].startswith("characteristics")
-
-
 def test_check_tells_that_nothing_will_happen(check):
     """A run file without [initial] gave flat figures and no word why."""
     uniform = ["--set", "initial={name='uniform'}"]
@@ -137,22 +130,16 @@ def test_first_steps_that_take_long_are_announced(config, cli, monkeypatch):
     assert float(match[1]) >= 1e6
 
 
-@pytest.fixture
-def own(config):
-    """A run file with a kernel of its own that says when it is executed."""
-    config.with_name("k.py").write_text("print('executed')\ndef f(s): return 0 * s + 1 + s\n")
-    kernel = 'kernel = "zonal", attention = "k.py:f", beta'
-    config.write_text(CONFIG.replace("beta", kernel))
-    return config
-
-
-def test_check_executes_nothing_unasked(own, cli):
+def test_check_executes_nothing_unasked(config, cli):
     """Checking a run file from somebody else would execute its code."""
-    facts = cli.facts("check", own)
-    assert facts["run file"] == f"{own}: valid, but for its Python"
+    code, kernel = config.with_name("k.py"), 'kernel = "zonal", attention = "k.py:f", beta'
+    code.write_text("print('executed')\ndef f(s): return 0 * s + 1 + s\n")
+    config.write_text(CONFIG.replace("beta", kernel))
+    facts = cli.facts("check", config)
+    assert facts["run file"] == f"{config}: valid, but for its Python"
     assert facts["not executed"].startswith("k.py:f: read it, then --allow-code executes it")
-    assert f"{own}: valid\n" in cli("check", own, "--allow-code")
-    assert f"executing the Python of {own.with_name('k.py')}\nexecuted\n" in cli.err
+    assert f"{config}: valid\n" in cli("check", config, "--allow-code")
+    assert f"executing the Python of {code}\nexecuted\n" in cli.err
 
 
 @pytest.mark.parametrize("changes", [
@@ -172,30 +159,11 @@ def test_check_executes_no_python_of_any_section(config, changes, cli):
     assert facts["not executed"].startswith("k.py:f: read it") and cli.err == ""
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("check --set time.end=-1", "[time] end must be positive"),
-        ("check --set problem.attention=no.py:f", 'must be "file.py:function" of an existing'),
-        ("check --set problem.attention=../k.py:f", "is Python outside the folder of the run file"),
-        ("check --set problem.mask=causal", 'mask = "causal" needs kernel = "exponential", got "z'),
-        ("check --set problem.multipliers=[1]", "needs either multipliers = [a_0, a_1, ...] or"),
-        ("check --set problem.beta=-3", "beta = -3.0 must lie between"),
-        ("check --no-code", 'k.py:f" is Python, which --no-code refuses to execute.'),
-        *[(f"{name} --no-code", "which --no-code refuses") for name in ("run", "compare")],
-        ("ensemble --no-code", "which --no-code refuses"),
-    ],
-)
-def test_check_looks_at_the_rest(own, words, message, cli):
-    """A mistake beside the Python would pass; or what the files of others bring be executed."""
-    (own.parent.parent / "k.py").write_text("print('executed')")
-    command, *options = words.split()
-    said = cli.refused(command, own, *options)
-    assert message in said and "executed" not in said
-
-
-def test_layers_are_tried_one_by_one(config, cli):
+def test_layers_are_tried_one_by_one(config, check, cli):
     """A look inside a layer, where there is nothing, would end the check."""
+    facts = check("--set", "layers={step=0.5, placement='pre'}", "--set", "time.save=3")
+    assert facts["time"].startswith("about")
+    assert facts["representation"].startswith("characteristics")
     config.write_text(
         "problem = {manifold = 'sphere:5', beta = 2.0, normalization = 'none'}\n"
         "layers = {count = 4}\nstages = [{end = 2}, {strength = -1.0}]\n"

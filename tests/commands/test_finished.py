@@ -2,6 +2,8 @@
 
 import pytest
 
+import meanfield as mf
+
 MISTAKES = {
     "run": [("", "run.h5 exists: use --overwrite to replace it or --resume to go on")],
     "compare": [
@@ -36,23 +38,40 @@ MISTAKES = {
         ("--overwrite --diffusivity 0.01", "diffusi"),
         ("--overwrite --strength -1", "nothing grows beyond degree 1"),
     ],
+    "sweep": [
+        ("", "holds a sweep: use --overwrite to replace it or --resume to go on"),
+        ("--resume --set time.end=3", "[time] end differs from that of"),
+        ("--resume --over problem.beta=1:3:2 --over problem.normalization=softmax,none",
+         "--over problem.beta has other values than that"),
+        ("--resume --over problem.strength=1,2 --over problem.normalization=softmax,none",
+         "--over problem.strength, problem.normalization is not problem.beta, problem.norm"),
+    ],
 }  # fmt: skip
+
+
+def content(path):
+    return (path / "sweep.json" if path.is_dir() else path).read_bytes()
 
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_finished_result_is_not_replaced_or_mixed(results, name, cli):
     """Results of two problems would share a file, or a finished one be lost."""
-    before = results[name].read_bytes()
+    before = content(results[name])
     for line, message in MISTAKES[name]:
-        assert message in cli.refused(*results.words(name), *line.split()), line
-        assert results[name].read_bytes() == before, line
+        words = results.words(name)
+        if "--over " in line:  # in place of those that it has
+            words = [name, results.config, "-o", results[name]]
+        assert message in cli.refused(*words, *line.split()), line
+        assert content(results[name]) == before, line
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_resume_of_a_finished_result_runs_nothing(results, name, cli):
-    """A report could not be had again without paying for the runs."""
-    before = results[name].read_bytes()
+def test_resume_of_a_finished_result_prints_it_and_runs_nothing(results, name, cli):
+    """A report would be paid for again, or `print` show less of a study than its command."""
+    before = content(results[name])
     words = [word for word in results.words(name) if word != "--quiet"]
-    cli(*words, "--resume")
+    out = cli(*words, "--resume")
     assert "nothing to do" in cli.err
-    assert results[name].read_bytes() == before
+    if name in ("compare", "ensemble", "diagram", "sweep"):
+        assert out == f"{mf.load(results[name])}\n"
+    assert content(results[name]) == before

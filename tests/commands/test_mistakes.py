@@ -37,6 +37,18 @@ MISTAKES = {
         ("--set problem.beta=nine", '[problem] beta = "nine" must be a number'),
         (f"{PARTICLES}=9999999999", "[representation] 9999999999 tokens would take about"),
     ],
+    "check own.toml": [
+        ("--set time.end=-1", "[time] end must be positive"),
+        ("--set problem.attention=no.py:f", 'must be "file.py:function" of an existing'),
+        ("--set problem.attention=../k.py:f", "is Python outside the folder of the run file"),
+        ("--set problem.mask=causal", 'mask = "causal" needs kernel = "exponential", got "z'),
+        ("--set problem.multipliers=[1]", "needs either multipliers = [a_0, a_1, ...] or"),
+        ("--set problem.beta=-3", "beta = -3.0 must lie between"),
+        ("--no-code", 'k.py:f" is Python, which --no-code refuses to execute.'),
+    ],
+    "run own.toml": [("--no-code", "which --no-code refuses")],
+    "compare own.toml": [("--no-code", "which --no-code refuses")],
+    "ensemble own.toml": [("--no-code", "which --no-code refuses")],
     "compare small.toml": [
         # Tokens would be drawn from tokens.
         ("--set initial={name='atoms',angles=[0.0,2.0]}",
@@ -161,6 +173,10 @@ def files(tmp_path, monkeypatch):
     """A working folder with a run file, arrays, and files of other kinds; and what it holds."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.toml").write_text(CONFIG)
+    kernel = 'kernel = "zonal", attention = "k.py:f", beta'
+    (tmp_path / "own.toml").write_text(CONFIG.replace("beta", kernel))
+    for folder in (tmp_path, tmp_path.parent):
+        (folder / "k.py").write_text("print('executed')\ndef f(s): return 0 * s + 1 + s\n")
     np.save("five.npy", np.arange(5.0))
     np.save("one.npy", np.zeros(1))
     np.save("vectors.npy", np.eye(4, 3) + 1.0)
@@ -176,7 +192,7 @@ def files(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("command", MISTAKES)
 def test_mistake_is_one_line(cli, files, command):
-    """A mistake would be a traceback, half an answer, or files left about."""
+    """A mistake would be a traceback, half an answer, leave files, or execute Python of others."""
     before = files()
     for line, message in MISTAKES[command]:
         assert message in cli.refused(*command.split(), *line.split()), line

@@ -10,13 +10,6 @@ from meanfield.runs import assembled
 
 LAW = mf.perturbed_uniform([[2, 0.3, 0.0], [3, 0.0, 0.1]])
 PROBLEM = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.USA, LAW)
-CONFIG = """
-problem = {manifold = "circle", beta = 4.0, normalization = "none"}
-initial = {name = "uniform"}
-time = {end = 1.0, save = 3}
-ensemble = {tokens = [20, 40], runs = 3}
-compare = {tokens = [20, 40], runs = 3}
-"""
 
 
 @pytest.mark.slow
@@ -27,24 +20,6 @@ def test_run_prints_what_info_prints(tmp_path, cli):
     assert str(run).endswith(str(run.fluctuations))
     assert str(run.fluctuations).startswith("fluctuations of N tokens at t = ")
     assert "created" not in str(assembled(PROBLEM, [], {}))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "line",
-    [
-        "ensemble CONFIG",
-        "compare CONFIG",
-        "sweep CONFIG --over problem.beta=1,2",
-        "diagram --beta 1 --tokens 4 --dimension 3 --runs 2 --until 1 --save 2",
-    ],
-)
-def test_study_prints_what_its_command_prints(line, config, tmp_path, cli):
-    """`print(ensemble)` would show one mean, a table of runs be a line."""
-    name, *words = (config if word == "CONFIG" else word for word in line.split())
-    path = tmp_path / ("sweep" if name == "sweep" else "study.h5")
-    output = cli(name, *words, "-o", path, "--quiet", "--workers", 1)
-    assert output == f"{mf.load(path)}\n"
 
 
 @pytest.mark.slow
