@@ -6,7 +6,7 @@ from operator import attrgetter
 import pytest
 from parameters import refused, together
 
-from meanfield.commands.arguments import finite, parser, positive
+from meanfield.commands.arguments import duration, finite, parser, positive
 from meanfield.commands.options import problem_of
 from meanfield.spaces import manifold_of
 
@@ -29,19 +29,34 @@ def test_unknown_manifold_is_refused(name):
 @together(
     ("kind", "text", "message"),
     [
-        *[(finite, text, "finite number") for text in ("nan", "-inf", "1e999", "1,5", "")],
-        *[(positive, text, "positive integer") for text in ("0", "1.5", "", "1.5e0", "1e16")],
-        *[(positive, text, "positive integer") for text in ("-1e3", "1e999", "9" * 5000)],
+        *[(finite, text, "a finite number") for text in ("nan", "-inf", "1e999", "1,5", "")],
+        *[(positive, text, "a positive integer") for text in ("0", "1.5", "", "1.5e0", "1e16")],
+        *[(positive, text, "a positive integer") for text in ("-1e3", "1e999", "9" * 5000)],
+        *[(duration, text, "time such as") for text in ("", "m", "0", "-5m", "inf", "nan")],
+        *[(duration, text, "time such as") for text in ("5 weeks", "1:00")],
     ],
 )
 def test_what_is_no_such_number_is_refused(kind, text, message):
     """Nonsense would be computed with."""
-    refused(f"is not a {message}", kind, text, error=argparse.ArgumentTypeError)
+    refused(f"is (not|no) {message}", kind, text, error=argparse.ArgumentTypeError)
 
 
-def test_whole_numbers_may_be_written_as_powers():
-    """1e6 tokens would be a mistake."""
-    assert [positive(text) for text in ("1e6", "2.5E3", "7")] == [1_000_000, 2500, 7]
+@together(
+    ("kind", "text", "number"),
+    [
+        (positive, "1e6", 1_000_000),
+        (positive, "2.5E3", 2500),
+        (positive, "7", 7),
+        (duration, "90", 90.0),
+        (duration, "90s", 90.0),
+        (duration, "55m", 3300.0),
+        (duration, "1.5h", 5400.0),
+        (duration, "2d", 172800.0),
+    ],
+)
+def test_numbers_may_be_powers_and_times_have_units(kind, text, number):
+    """1e6 tokens would be a mistake; minutes would be taken for seconds."""
+    assert kind(text) == number
 
 
 @pytest.mark.parametrize("beta", ["-3", "-1e-3", "-.5"])

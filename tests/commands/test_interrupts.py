@@ -1,6 +1,5 @@
 """Signals that are noted, acted on, ignored, and given back."""
 
-import argparse
 import importlib
 import os
 import signal
@@ -13,7 +12,6 @@ import pytest
 import meanfield as mf
 from meanfield import files
 from meanfield.commands import interrupts
-from meanfield.commands.arguments import duration
 from meanfield.commands.interrupts import (
     check_interrupt,
     interrupt_requested,
@@ -24,11 +22,6 @@ from meanfield.commands.interrupts import (
 )
 from meanfield.files import replacing, uninterrupted
 
-CONFIG = """\
-problem = { manifold = "circle", beta = 3.0, normalization = "none" }
-initial = { name = "perturbed_uniform", modes = [[2, 0.0, 0.2]] }
-time = { end = 2.0, save = 3 }
-"""
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
 
 
@@ -175,31 +168,13 @@ def test_time_that_is_over_interrupts_what_waits():
     assert all(each.finished.is_set() for each in timers)
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("90", 90.0), ("90s", 90.0), ("55m", 3300.0), ("1.5h", 5400.0), ("2d", 172800.0)],
-)
-def test_times_have_units(text, seconds):
-    """Minutes would be taken for seconds."""
-    assert duration(text) == seconds
-
-
-@pytest.mark.parametrize("text", ["", "m", "0", "-5m", "inf", "nan", "5 weeks", "1:00"])
-def test_what_is_no_time_is_refused(text):
-    """A run would go on for ever, or end at once."""
-    with pytest.raises(argparse.ArgumentTypeError, match="is no time such as"):
-        duration(text)
-
-
 @pytest.mark.parametrize("command", ["run", "ensemble", "sweep"])
-def test_command_that_stops_goes_on_to_the_same_result(config, tmp_path, cli, command):
+def test_command_that_stops_goes_on_to_the_same_result(results, tmp_path, cli, command):
     """Results would be lost at the end of a job; --resume would need a first file."""
-    text = config.read_text().replace("end = 2.0, save = 3", "end = 400.0, save = 400")
-    config.write_text(text + "ensemble = { tokens = [50], runs = 3000 }\n")
     path = tmp_path / ("x" if command == "sweep" else "x.h5")
-    over = ("--over", "problem.beta=1,2") if command == "sweep" else ()
-    one = () if command == "run" else ("--workers", "1")
-    words = (command, config, *over, *one, "-o", path, "--resume", "--quiet")
+    long = ("time.end=400", "time.save=400", "ensemble.tokens=[50]", "ensemble.runs=3000")
+    longer = [word for each in long for word in ("--set", each)]
+    words = (*results.words(command, path), *longer, "--resume")
     # Beside other work the first times may end before there is a file: --resume begins again.
     for seconds in (0.3, 0.6, 1.2, 2.4, 4.8):
         refused = cli.refused(*words, "--stop-after", f"{seconds}s", status=130)

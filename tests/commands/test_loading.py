@@ -44,32 +44,30 @@ def interrupted(folder, number, delay, *command):
     return process.returncode, errors
 
 
-def check(status, errors):
-    """One line and status 130, or what the command had to say if it was faster."""
-    notices = [line for line in errors.splitlines() if "compiling kernels" not in line]
-    assert len(notices) == 1, errors
-    assert notices[0].startswith("meanfield: ")
-    assert status == (130 if "interrupted" in notices[0] else 2), errors
-
-
 @LINUX
-@pytest.mark.parametrize("delay", [0.0, 0.05, 0.15])
-def test_signal_while_loading_is_one_line(tmp_path, delay):
-    """An early Ctrl-C would show a traceback of some library."""
-    number = signal.SIGTERM if delay else signal.SIGINT
-    check(*interrupted(tmp_path, number, delay, "info", "nothing.h5"))
-
-
-@LINUX
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("command", ["info", "run"])
-def test_signal_at_any_instant_is_one_line(tmp_path, number, command):
-    """A signal between loading and running would be lost."""
+@pytest.mark.parametrize(
+    ("command", "number", "delays"),
+    [
+        ("info", signal.SIGINT, [0.0]),
+        ("info", signal.SIGTERM, [0.05]),
+        ("info", signal.SIGTERM, [0.15]),
+        *[
+            pytest.param(command, number, [i / 60 for i in range(60)], marks=pytest.mark.slow)
+            for command in ("info", "run")
+            for number in (signal.SIGINT, signal.SIGTERM)
+        ],
+    ],
+)
+def test_signal_at_any_instant_is_one_line(tmp_path, command, number, delays):
+    """An early Ctrl-C would show a traceback of some library, or be lost before the run."""
     (tmp_path / "run.toml").write_text(RUN)
     options = ["nothing.h5"] if command == "info" else ["run.toml", "--overwrite", "--quiet"]
-    for i in range(60):
-        check(*interrupted(tmp_path, number, i / 60, command, *options))
+    for delay in delays:
+        status, errors = interrupted(tmp_path, number, delay, command, *options)
+        # Status 130, or what the command had to say if it was faster.
+        notices = [line for line in errors.splitlines() if "compiling kernels" not in line]
+        assert len(notices) == 1 and notices[0].startswith("meanfield: "), errors
+        assert status == (130 if "interrupted" in notices[0] else 2), errors
 
 
 def test_command_loads_nothing_before_it_minds_signals():

@@ -10,6 +10,7 @@ from parameters import together
 
 import meanfield
 from meanfield.commands import main as command_line
+from meanfield.commands import start
 from meanfield.commands.arguments import COMMANDS, parser
 from meanfield.commands.main import command_of, main
 from meanfield.engines import threads
@@ -137,16 +138,12 @@ def test_threads_beyond_reason_are_refused(monkeypatch, cli):
     )
 
 
-def test_bad_environment_is_reported_at_once(monkeypatch, cli, tmp_path):
+def test_bad_environment_is_reported_at_once(monkeypatch, cli, results, tmp_path):
     """A run would begin, write its output, and fail at the first step."""
     monkeypatch.setattr(threads, "_chosen", None)
     monkeypatch.setenv("MEANFIELD_THREADS", "many")
-    config = tmp_path / "run.toml"
-    config.write_text(
-        "problem = {normalization = 'none', manifold = 'circle', beta = 1}\ntime = {end = 1}\n"
-    )
-    assert "MEANFIELD_THREADS is 'many'" in cli.refused("run", config)
-    assert not (tmp_path / "run.h5").exists()
+    said = cli.refused(*results.words("run", tmp_path / "x.h5"))
+    assert "MEANFIELD_THREADS is 'many'" in said and list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("line", "heavy"), [
@@ -157,22 +154,17 @@ def test_bad_environment_is_reported_at_once(monkeypatch, cli, tmp_path):
 ])  # fmt: skip
 def test_commands_load_no_more_than_they_need(line, heavy):
     """Help, a slip of the pen, or five numbers would be answered after seconds."""
-    assert not loaded(line.split()) & set(heavy.split())
-
-
-def loaded(arguments):
-    """Names of the modules that a fresh process has loaded after a command."""
     code = (
-        f"import sys\nfrom meanfield.commands.main import main\nmain({arguments!r})\n"
+        f"import sys\nfrom meanfield.commands.main import main\nmain({line.split()!r})\n"
         "print(*sys.modules, file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    return set(done.stderr.splitlines()[-1].split())
+    assert not {*done.stderr.splitlines()[-1].split()} & {*heavy.split()}
 
 
-def test_module_runs_like_the_command():
-    """`python -m meanfield` would be something else."""
-    done = subprocess.run(
-        [sys.executable, "-m", "meanfield", "--version"], capture_output=True, text=True
-    )
-    assert (done.returncode, done.stdout) == (0, f"meanfield {meanfield.__version__}\n")
+def test_reproduce_says_where_its_scripts_are(tmp_path, monkeypatch, cli):
+    """An installed package would end in a traceback."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(start, "__file__", str(tmp_path / "meanfield/commands/start.py"))
+    said = cli.refused("reproduce", "--list")
+    assert "experiments/published of the source repository" in said
