@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from parameters import refused
 
 from meanfield.carriers import represent
 from meanfield.commands import memory
@@ -45,7 +46,7 @@ def room(monkeypatch):
 
 
 def need_of(config, *overrides):
-    return load_config(config, list(overrides))
+    return load_config(config, overrides)
 
 
 def test_particles_are_counted(config):
@@ -112,24 +113,36 @@ def test_grid_of_clusters_is_counted(config, overrides, size):
     assert unseen < memory._BASE + result
 
 
-@pytest.mark.parametrize(("overrides", "line"), [
-    (PARTICLES, "1000000 tokens would take about 0.661 GiB of memory; this process may use "
-     "0.293 GiB. Take fewer tokens, or a machine with more."),
-    ([*SPHERE, DENSITY, "initial.modes=[[300, 0, 0.1]]"], "degree 512 would take about "
-     "0.529 GiB of memory; this process may use 0.293 GiB. Lower max_degree, or a machine "
-     "with more."),
-    ([*SPHERE, DENSITY, "problem.beta=100.0"], "degree 90 would take about 0.415 GiB of "
-     "memory; this process may use 0.293 GiB. Clusters are looked for on a fine grid: lower "
-     "beta, or a machine with more."),
-    (["representation.name=characteristics", "initial.modes=[[3000, 0.1, 0.0]]"],
+@pytest.mark.parametrize(("commands", "overrides", "line"), [
+    (("run", "check"), PARTICLES, "[representation] 1000000 tokens would take about 0.661 GiB of "
+     "memory; this process may use 0.293 GiB. Take fewer tokens, or a machine with more."),
+    (("run", "check"), [*SPHERE, DENSITY, "initial.modes=[[300, 0, 0.1]]"],
+     "[representation] degree 512 would take about 0.529 GiB of memory; this process may use "
+     "0.293 GiB. Lower max_degree, or a machine with more."),
+    (("run", "check"), [*SPHERE, DENSITY, "problem.beta=100.0"],
+     "[representation] degree 90 would take about 0.415 GiB of memory; this process may use "
+     "0.293 GiB. Clusters are looked for on a fine grid: lower beta, or a machine with more."),
+    (("run", "check"),
+     ["representation.name=characteristics", "initial.modes=[[3000, 0.1, 0.0]]"],
      "nodes would take about"),
+    (("ensemble --workers 1",), [], "[ensemble] 1000000 tokens would take about 0.661 GiB"),
+    (("compare --workers 1",), [], "[compare] 1000000 tokens would take about 0.661 GiB"),
+    # Each worker would fit, and all of them not.
+    (("ensemble --workers 3",), [], "[ensemble] 1000000 tokens in each of 3 workers would take "
+     "about 2.26 GiB"),
+    (("compare --workers 3",), [], "[compare] 1000000 tokens in each of 3 workers would take "
+     "about 2.26 GiB"),
+    # The density runs here, before any tokens.
+    (("compare",), [SPHERE[0], "initial.modes=[[300, 0, 0.1]]", "compare.tokens=[10]"],
+     "[representation] degree 512 would take about 0.529 GiB"),
 ])  # fmt: skip
-def test_run_that_cannot_begin_is_refused(config, overrides, line, room, cli):
+def test_what_cannot_begin_is_refused(config, commands, overrides, line, room, cli):
     """The system would end it, or another process, after an hour of shuffling memory."""
     options = [part for override in overrides for part in ("--set", override)]
-    for command in ("run", "check"):
-        said = cli.refused(command, config, *options)
-        assert said.startswith(f"meanfield: {config}: [representation] ") and line in said
+    for command in commands:
+        name, *more = command.split()
+        said = cli.refused(name, config, *more, *options)
+        assert said.startswith(f"meanfield: {config}: [") and line in said
     assert not config.with_suffix(".h5").exists()
 
 
@@ -144,34 +157,13 @@ def test_run_that_may_outgrow_the_machine_has_a_warning(config, room, capsys):
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("command", ["ensemble", "compare"])
-@pytest.mark.parametrize(
-    ("workers", "line"),
-    [
-        ("1", "1000000 tokens would take about 0.661 GiB of memory"),
-        ("3", "1000000 tokens in each of 3 workers would take about 2.26 GiB"),
-    ],
-)
-def test_workers_are_counted(config, command, workers, line, room, cli):
-    """Each worker would fit, and all of them not."""
-    said = cli.refused(command, config, "--workers", workers)
-    assert said.startswith(f"meanfield: {config}: [{command}] {line}")
-
-
-def test_comparison_needs_its_density(config, room, cli):
-    """The density runs here, before any tokens."""
-    wide = (SPHERE[0], "initial.modes=[[300, 0, 0.1]]", "compare.tokens=[10]")
-    said = cli.refused("compare", config, *[word for each in wide for word in ("--set", each)])
-    assert "[representation] degree 512 would take about 0.529 GiB" in said
-
-
 def test_results_of_a_comparison_are_counted(config, room):
     """They would fill the memory while systems run, and the study would be lost."""
     options = argparse.Namespace(workers=1, scheduler=None)
     many = ["compare.tokens=[10, 20]", "compare.runs=100000"]
-    with pytest.raises(ConfigError, match=r"\[compare\] results of 200000 systems would take"):
-        check_comparison_memory(load_config(config, many), options)
-    check_comparison_memory(load_config(config, [*many, "compare.runs=1000"]), options)
+    message = r"\[compare\] results of 200000 systems would take"
+    refused(message, check_comparison_memory, need_of(config, *many), options, error=ConfigError)
+    check_comparison_memory(need_of(config, *many, "compare.runs=1000"), options)
 
 
 def test_check_tells_what_studies_lack(config, room, cli):
@@ -186,12 +178,6 @@ def test_ensemble_of_densities_moves_few_nodes(config):
     density = need_of(config, "ensemble.representation=density")
     whole = study_need(need_of(config), "ensemble", 1_000_000, 1).size
     assert study_need(density, "ensemble", 1_000_000, 1).size < 0.6 * whole
-
-
-def test_refusal_is_an_error_of_the_run_file(config, room):
-    """Programs could not tell it from a failure."""
-    with pytest.raises(ConfigError, match="1000000 tokens would take about"):
-        check_memory(need_of(config, *PARTICLES))
 
 
 # Takes the memory away when three times were saved: the address space may not grow any more.
