@@ -35,10 +35,8 @@ def test_report_marks_failures_and_returns_the_status(capsys):
     """A failed experiment would end with status 0, or not say why."""
     claims = near_zero({"drift": (2e-14, 1e-14), "tail": (1e-12, 1e-10)})
     assert report(claims) == 1
-    rows = capsys.readouterr().out.splitlines()
-    assert rows[0].split() == ["reference", "here", "within"]
-    assert rows[1].split() == ["drift", "0", "2e-14", "1e-14", "FAILED"]
-    assert rows[2].split() == ["tail", "0", "1e-12", "1e-10"]
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert rows == [["drift", "0", "2e-14", "1e-14", "FAILED"], ["tail", "0", "1e-12", "1e-10"]]
     assert report(claims[1:]) == report([]) == 0
     assert "FAILED" not in capsys.readouterr().out
 

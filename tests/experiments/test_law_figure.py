@@ -33,17 +33,12 @@ def labelled(figure, label):
     return panel
 
 
-def texts(panel):
-    legend = panel.get_legend()
-    return [text.get_text() for text in legend.get_texts()]
-
-
 @pytest.mark.parametrize("dimension", [1, 2])
 def test_every_panel_shows_all_points(dimension):
     """A size or a law would be missing from a panel."""
     figure = law_figure(points(dimension), "title", "subtitle")
-    means = labelled(figure, "mean number of clusters")
-    assert texts(means) == [
+    legend = labelled(figure, "mean number of clusters").get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == [
         "closed form", "corrected law", "runs", "$N = 100$", r"$N = 2 \times 10^{4}$",
     ]  # fmt: skip
     for label in (
@@ -54,8 +49,8 @@ def test_every_panel_shows_all_points(dimension):
     ):
         panel = labelled(figure, label)
         assert sum(len(bars[0].get_xdata()) for bars in panel.containers) == 8
-    dots = [line for line in labelled(figure, "total variation from the runs").lines if line]
-    assert sum(len(line.get_xdata()) for line in dots if line.get_marker() in ("o", "s")) == 16
+    lines = labelled(figure, "total variation from the runs").lines
+    assert sum(len(line.get_xdata()) for line in lines if line.get_marker() in ("o", "s")) == 16
 
 
 def test_ratio_panels_show_their_own_ratio():
@@ -69,16 +64,17 @@ def test_ratio_panels_show_their_own_ratio():
         assert last.get_ydata()[-1] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize(("dimension", "expected"), [(1, 2.0), (2, 2.0)])
-def test_staircase_jumps_at_the_threshold(dimension, expected):
+@pytest.mark.parametrize(
+    ("dimension", "threshold", "expected"),
+    [(1, 3.1654344427006, 3.0), (2, 4.4252930123956, 3.711631)],
+)
+def test_staircase_jumps_at_the_threshold(dimension, threshold, expected):
     """The dominant degree would change at another beta than the growth rates say."""
     figure = law_figure(points(dimension))
     line = labelled(figure, r"mean number of clusters / $\sqrt{\beta}$").lines[0]
     beta, count = line.get_xdata(), line.get_ydata() * np.sqrt(line.get_xdata())
-    threshold = {1: 3.1654344427006, 2: 4.4252930123956}[dimension]
-    below, above = beta < threshold, beta > threshold
-    assert count[below][-1] == pytest.approx(expected, rel=1e-12)
-    assert count[above][0] == pytest.approx({1: 3.0, 2: 3.711631}[dimension], abs=1e-6)
+    assert count[beta < threshold][-1] == pytest.approx(2.0, rel=1e-12)
+    assert count[beta > threshold][0] == pytest.approx(expected, abs=1e-6)
 
 
 def test_distributions_are_the_requested_ones():

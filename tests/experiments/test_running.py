@@ -1,16 +1,23 @@
-"""`python experiments`: what it runs, lists and refuses, and its status."""
+"""`python experiments`: what it runs, lists and refuses, its status; and imports of all scripts."""
 
+import ast
 import importlib
 import inspect
 import subprocess
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from parameters import together
+from reporting import load_script
 
-FOLDER = Path(__file__).parents[2] / "experiments"
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "experiments"
+SCRIPTS = sorted(
+    path for room in ("experiments", "docs/examples", "tests/benchmarks")
+    for path in (ROOT / room).rglob("*.py")
+)  # fmt: skip
 SCRIPT = '''"""One number: {about}.
 
 More text.
@@ -27,14 +34,6 @@ def main(short: bool, *, {option}: bool = False) -> list[Claim]:
 '''
 
 
-def running():
-    """`experiments/__main__.py` as a module."""
-    spec = spec_from_file_location("running", FOLDER / "__main__.py")
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def own(tmp_path, monkeypatch):
     for name, about, option in (("right_one", 1, "keep"), ("wrong_one", 2, "late")):
@@ -43,7 +42,7 @@ def own(tmp_path, monkeypatch):
         (tmp_path / name / "analyse.py").write_text(script)
         monkeypatch.delitem(sys.modules, f"{name}.analyse", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
-    module = running()
+    module = load_script(FOLDER / "__main__.py")
     monkeypatch.setattr(module, "FOLDER", tmp_path)
     monkeypatch.setattr(module, "OWN", {"keep": ("right_one",)})
     return module
@@ -65,15 +64,9 @@ def test_an_experiment_runs_in_both_forms(own, capsys, arguments, status, said):
 
 def test_all_run_after_one_fails(own, monkeypatch, capfd):
     """The first failure would hide the others, or the status say that all hold."""
-    # Each runs in a process of its own, which must use these experiments.
-    run = subprocess.run
-    monkeypatch.setattr(
-        own.subprocess,
-        "run",
-        lambda command: run(
-            [sys.executable, "-c", f"raise SystemExit({command[2] == 'wrong_one'})"]
-        ),
-    )
+    # Each runs in a process of its own, which would not find these experiments.
+    done = lambda command: SimpleNamespace(returncode=int(command[2] == "wrong_one"))  # noqa: E731
+    monkeypatch.setattr(own.subprocess, "run", done)
     assert own.main(["--all", "--short"]) == 1
     said = capfd.readouterr().out.splitlines()
     assert said == ["== right_one", "== wrong_one", "== FAILED: wrong_one"]
@@ -121,12 +114,24 @@ def test_list_works_from_any_folder(tmp_path):
 
 
 @pytest.mark.slow
-@together("name", running().experiments())
+@together("name", load_script(FOLDER / "__main__.py").experiments())
 def test_experiment_follows_the_protocol(name):
     """`python experiments --list` or NAME would end in a traceback, weeks later."""
-    module = running()
+    module = load_script(FOLDER / "__main__.py")
     about, seconds = module.described(FOLDER / name / "analyse.py")
     assert about.endswith(".") and all(time > 0 for time in seconds) and len(seconds) == 2
     short, *options = inspect.signature(importlib.import_module(f"{name}.analyse").main).parameters
     assert short == "short"
     assert options == [option for option, names in module.OWN.items() if name in names]
+
+
+@pytest.mark.slow
+@together("path", SCRIPTS)
+def test_names_that_a_script_imports_are_there(path):
+    """A name that has moved would be missed weeks later."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("meanfield"):
+            module = importlib.import_module(node.module)
+            for name in node.names:
+                if not hasattr(module, name.name):
+                    importlib.import_module(f"{node.module}.{name.name}")
