@@ -50,11 +50,8 @@ REPORT = Report(
 
 def test_report_has_lines_around_its_tables():
     """A table would stand without its caption or its legend."""
-    assert (
-        REPORT.text()
-        == str(REPORT)
-        == ("a|b  0.5\n\nabove\nn    x\n1  0.1\n2    <\nbelow\nit\n\nnote & end")
-    )
+    text = "a|b  0.5\n\nabove\nn    x\n1  0.1\n2    <\nbelow\nit\n\nnote & end"
+    assert REPORT.text() == str(REPORT) == text
 
 
 def test_report_is_a_page_of_tables():

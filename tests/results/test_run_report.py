@@ -1,13 +1,21 @@
-"""Events of a run, in words and for programs."""
+"""Parts of the report of a run: its events, in words and for programs, and the degrees in use."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 
+import meanfield as mf
+from meanfield.carriers.options import Options
 from meanfield.events import Event
 from meanfield.results.report import Report
-from meanfield.results.run_report import event_lines, event_summary, event_summary_json
+from meanfield.results.run_report import (
+    event_lines,
+    event_summary,
+    event_summary_json,
+    truncation_summary,
+)
 
 HAND_OVER = Event(3.5, "hand-over", "characteristics -> atoms: they have met")
 ATOMS = [Event(3.5, "cluster", "", (i, -1), (m, np.nan)) for i, m in enumerate([0.5, 0.3, 0.2])]
@@ -82,3 +90,34 @@ def test_programs_get_all_of_it_without_gaps():
         "count": 3, "numbers": [0, 1, 2], "masses": [0.5, 0.3, 0.2], "times": [3.5] * 3,
     }  # fmt: skip
     assert "null" not in Report([], event_summary_json(EVENTS)).json()
+
+
+def line_of(problem, *carriers, tokens=None):
+    return truncation_summary(problem, Options(), carriers, tokens)
+
+
+def test_softmax_is_certified_from_some_partition_on():
+    """The smallest Z of all may be below what is cut off; n tokens have one above 1 / n."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(25.0), mf.SA)
+    truncation = mf.truncation(problem)
+    match = re.fullmatch(
+        rf"degree {truncation.degree}: velocities within 1e-06 of the largest where Z > (\S+)",
+        line_of(problem, "density") or "",
+    )
+    assert match is not None
+    assert float(truncation.softmax_error(float(match[1]))) == pytest.approx(1e-6, rel=0.06)
+    share = f"{truncation.softmax_error(1e-3):.2g} of the largest"
+    line = f"degree {truncation.degree}: velocities within {share}"
+    assert line_of(problem, "particles", tokens=1000) == line
+
+
+def test_each_degree_is_named_once():
+    """Carriers of one degree are one clause, and those that sum over pairs cut nothing off."""
+    problem = mf.Problem(mf.Sphere(), mf.exponential(6.0), mf.USA)
+    line = line_of(problem, "density", "characteristics", "atoms") or ""
+    assert re.findall(r"degree (\d+)", line) == ["27", "17"] and "characteristics degree" in line
+    assert line_of(problem, "particles", tokens=20) == "sums over pairs, nothing is cut off"
+    flat = mf.Problem(mf.Sphere(5), mf.exponential(6.0), mf.SA)
+    assert line_of(flat, "particles", tokens=10**6) == "sums over pairs, nothing is cut off"
+    own = mf.Problem(mf.Circle(), mf.zonal(lambda s: s**3), mf.USA)
+    assert line_of(own, "density") is None
