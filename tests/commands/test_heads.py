@@ -62,20 +62,6 @@ def test_run_of_heads_is_described(heads, cli):
     assert "the run has no energy" in cli.refused("plot", "small.h5", "--kind", "energy")
 
 
-@pytest.mark.slow
-def test_run_of_heads_goes_on_with_the_same_heads_only(heads, cli):
-    """A run would go on with other weights than it began with."""
-    cli("run", heads, "--quiet")
-    longer = ["--quiet", "--set", "time.end=1.0", "--set", "time.save=5"]
-    np.save("score.npy", SCORE + 1e-9)
-    message = cli.refused("run", heads, *longer, "--resume")
-    assert "[[heads]] 1 score differs from that of small.h5" in message
-    np.save("score.npy", SCORE)
-    cli("run", heads, *longer, "--resume")
-    cli("run", heads, *longer, "-o", "whole.h5")
-    assert np.array_equal(mf.load("small.h5").moments, mf.load("whole.h5").moments)
-
-
 def test_file_of_an_earlier_version_tells_its_normalization(heads, cli):
     """Results of years would not load any more, or be called unnormalised."""
     heads.write_text(CONFIG.replace("softmax", "none").partition("[[heads]]")[0] + "[time]\nend=1")

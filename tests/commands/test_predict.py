@@ -143,9 +143,8 @@ def test_processes_are_started_where_runs_are_long():
     small, large = (mf.Problem(mf.Sphere(), mf.exponential(beta), mf.USA) for beta in (5.0, 50.0))
     assert predict._processes(small, 1000, options) <= 1
     assert predict._processes(large, 100_000, options) >= 2
-    assert (
-        predict._processes(mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA), 1000, options) == 0
-    )
+    circle = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.USA)
+    assert predict._processes(circle, 1000, options) == 0
 
 
 @pytest.mark.slow

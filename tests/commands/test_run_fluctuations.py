@@ -26,31 +26,23 @@ def test_file_holds_what_the_function_finds(config):
     """The file would differ from the function, or change when it is read and saved again."""
     assert run(config) == 0
     result = mf.load(config.with_suffix(".h5"))
-    assert isinstance(result, mf.Run) and result.fluctuations is not None
     fluctuations = result.fluctuations
     of = mf.fluctuations(result.problem, until=1.0, unit="growth", save=3, degree=2)
     for name in ("times", "limit", "covariance", "relation", "shift"):
-        np.testing.assert_allclose(
-            getattr(fluctuations, name), getattr(of, name), rtol=1e-9, atol=1e-12
-        )
+        values, expected = getattr(fluctuations, name), getattr(of, name)
+        np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-12)
     assert (fluctuations.tokens, fluctuations.note, fluctuations.degree) == (500, "", 2)
-    np.testing.assert_allclose(
-        fluctuations.of(lambda m: m[1].real).variance,
-        of.of(lambda m: m[1].real).variance,
-        rtol=1e-9,
-    )
+    variance, expected = (each.of(lambda m: m[1].real).variance for each in (fluctuations, of))
+    np.testing.assert_allclose(variance, expected, rtol=1e-9)
     np.testing.assert_allclose(fluctuations.limit, result.moments[:, :3], atol=1e-7)
     copy = config.with_name("copy.h5")
     result.save(copy)
-    again = mf.load(copy)
-    assert isinstance(again, mf.Run) and again.fluctuations is not None
-    np.testing.assert_allclose(
-        again.fluctuations.covariance, fluctuations.covariance, rtol=1e-14, atol=1e-14
-    )
+    again = mf.load(copy).fluctuations.covariance
+    np.testing.assert_allclose(again, fluctuations.covariance, rtol=1e-14, atol=1e-14)
     # Hashes of results are those of runs without them.
     assert run(config, "--overwrite", "--set", "fluctuations=") == 0
     plain = mf.load(config.with_suffix(".h5"))
-    assert isinstance(plain, mf.Run) and plain.fluctuations is None
+    assert plain.fluctuations is None
     assert plain.attributes["result_hash"] == result.attributes["result_hash"]
 
 
@@ -86,7 +78,7 @@ def test_info_and_check_tell_of_them(config, cli):
 
 def stored(config):
     run = mf.load(config.with_suffix(".h5"))
-    assert isinstance(run, mf.Run) and run.status == "completed"
+    assert run.status == "completed"
     return run.fluctuations
 
 
@@ -108,16 +100,15 @@ def test_interrupted_fluctuations_leave_a_whole_run(config, monkeypatch, capsys)
     assert stored(config) is None
     assert run(config, "--resume") == 0
     first = stored(config)
-    assert first is not None and first.tokens == 500
+    assert first.tokens == 500
     assert run(config, "--resume", "--set", "time.end=1.5") == 0
     longer = stored(config)
-    assert longer is not None and longer.times[-1] > first.times[-1]
+    assert longer.times[-1] > first.times[-1]
     np.testing.assert_allclose(longer.covariance[:3], first.covariance, rtol=1e-8, atol=1e-10)
     monkeypatch.setattr(fluctuations, "fluctuations_at", None)
     more = ["--set", "time.end=1.5", "--set", "fluctuations.tokens=50"]
     assert run(config, "--resume", *more) == 0
-    expected = stored(config)
-    assert expected is not None and expected.tokens == 50
+    assert stored(config).tokens == 50
 
 
 @pytest.mark.slow
@@ -127,6 +118,6 @@ def test_run_to_clusters_says_up_to_when(config, capsys):
     assert main(["run", str(config), *options]) == 0
     said = capsys.readouterr().err.splitlines()[-1]
     result = stored(config)
-    assert result is not None and 0 < result.resolved_until < result.times[-1]
+    assert 0 < result.resolved_until < result.times[-1]
     assert f"2 of 3 times are resolved: {result.note.split(': ', 1)[1]}" in said
     assert np.isnan(result.covariance[-1]).all() and np.isfinite(result.covariance[1]).all()

@@ -157,9 +157,8 @@ def test_its_port_is_free_again_at_once():
 def test_ctrl_c_ends_it_as_other_commands():
     """It would go on in the background, or end with a traceback."""
     words = [sys.executable, "-m", "meanfield", "explore", "--no-open"]
-    with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, text=True, **pipes) as process:
         address = process.stdout.readline()
         assert address.startswith("http://127.0.0.1:")
         process.send_signal(signal.SIGINT)

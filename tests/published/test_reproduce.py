@@ -62,9 +62,8 @@ def test_files_hold_what_was_computed(tmp_path, capsys):
 def test_bars_of_formulas_part_no_cells():
     """A page would show a number in the column of another one."""
     result = Reproduction((Claim("$|x|$", 1.0, 2.0, why="|a| = 1"),), {})
-    assert r"| $\|x\|$ | - | 1 | 2 | - | \|a\| = 1 |" in pages.page_of(
-        LINE, result, published=False
-    )
+    page = pages.page_of(LINE, result, published=False)
+    assert r"| $\|x\|$ | - | 1 | 2 | - | \|a\| = 1 |" in page
 
 
 @pytest.mark.slow
