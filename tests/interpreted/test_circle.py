@@ -39,9 +39,13 @@ SERIES = [np.array([4.0, 1.0 - 0.5j, 0.3j, 0.1, 0.2, 0.05]), np.array([3.0, 0.5j
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_values_by_recurrence(agree, count):
-    """Degrees would be missed at the border of a group of nine."""
+def test_values(agree, count):
+    """A degree would be missed at the border of a group of nine, rows of eight tokens be mixed."""
     agree(f"{POINTS}.recurrence:evaluate", SERIES[:count], _angles(20), atol=1e-14)
+    for tokens in (24, 37):
+        for depth in (1, 2):
+            args = (SERIES[:count], _angles(tokens), depth)
+            agree(f"{POINTS}.cells:evaluate", *args, atol=1e-14)
 
 
 @pytest.mark.parametrize("normalized", [False, True])
@@ -50,15 +54,6 @@ def test_velocity_in_the_own_field(agree, normalized):
     attention = np.array([4.0, 1.0, 0.3, 0.1, 0.02, 0.01]) if normalized else None
     args = (_angles(20), _weights(20), np.array([0.0, 1.0, 0.3, 0.1, 0.02, 0.01]), attention)
     agree("engines.fourier.tokens:own_velocity", *args, atol=1e-14)
-
-
-@pytest.mark.parametrize("depth", [1, 2])
-@pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize("tokens", [24, 37])
-def test_values_by_cells(agree, count, depth, tokens):
-    """Rows of eight tokens would be mixed up, or numbers beyond the last be written."""
-    args = (SERIES[:count], _angles(tokens), depth)
-    agree(f"{POINTS}.cells:evaluate", *args, atol=1e-14)
 
 
 @pytest.mark.parametrize("targets", [None, np.array([0.5, 3.0])])
