@@ -29,8 +29,9 @@ class Tab:
     """A page, its messages, and all that it requests."""
 
     page: Any
+    noisy: bool = False
     messages: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     def until(self, code: str) -> Any:
         """Value of an expression once it is true; not by its page, which allows no `eval`."""
@@ -41,7 +42,7 @@ class Tab:
         return value
 
     def names(self) -> list[tuple[str, str]]:
-        """Role and name of every control and picture, as those hear it who do not see."""
+        """Role and name of every control and picture, as a screen reader has them."""
         tree = self.page.context.new_cdp_session(self.page).send("Accessibility.getFullAXTree")
         nodes = [node for node in tree["nodes"] if not node["ignored"]]
         entries = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes]
@@ -67,35 +68,38 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def visit(chromium: Any) -> Iterator[Callable[..., Tab]]:
-    """Open an address in a window of its own; `before` is a script that its page begins with."""
-    contexts = []
+    """Open an address in a window of its own, which in the end has no messages unless `noisy`.
 
-    def opened(address: str, *, before: str = "", width: int = 640, **options: Any) -> Tab:
+    `before` is a script that the page begins with, `until` an expression that comes true.
+    """
+    tabs = []
+
+    def opened(
+        address: str, *, before="", until="true", width=640, noisy=False, **options: Any
+    ) -> Tab:
         context = chromium.new_context(viewport={"width": width, "height": 480}, **options)
-        contexts.append(context)
-        tab = Tab(context.new_page())
+        tabs.append(tab := Tab(context.new_page(), noisy))
         tab.page.on("console", lambda message: tab.messages.append(message.text))
         tab.page.on("pageerror", lambda error: tab.messages.append(str(error)))
-        tab.page.on("request", lambda request: tab.asked.append(request.url))
+        tab.page.on("request", lambda request: tab.requests.append(request.url))
         if before:
             tab.page.add_init_script(before)
         tab.page.goto(address)
+        tab.until(until)
         return tab
 
     yield opened
-    for context in contexts:
-        context.close()
-
-
-WITHOUT_WEBGL = """
-const original = HTMLCanvasElement.prototype.getContext;
-HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
-  return kind === "webgl2" ? null : original.call(this, kind, ...rest);
-};
-"""
+    for tab in tabs:
+        tab.page.context.close()
+    assert [tab.messages for tab in tabs if tab.messages and not tab.noisy] == []
 
 
 @pytest.fixture
 def without_webgl() -> str:
     """Script of a browser that has none."""
-    return WITHOUT_WEBGL
+    return """
+    const original = HTMLCanvasElement.prototype.getContext;
+    HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
+      return kind === "webgl2" ? null : original.call(this, kind, ...rest);
+    };
+    """

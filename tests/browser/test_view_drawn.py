@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LAW = mf.perturbed_uniform([[1, 0, 0.1], [2, 1, 0.2], [3, -2, 0.1]])
 VIEW = "window.meanfield"
+READY = f"!!{VIEW}"
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +29,9 @@ def address(run, tmp_path_factory):
 
 def test_page_asks_nobody_and_says_nothing(visit, address):
     """A file that is passed on would be a tracker, or empty without a network."""
-    tab = visit(address)
-    tab.until(f"!!{VIEW}")
-    assert tab.asked == [address]
+    tab = visit(address, until=READY)
+    assert tab.requests == [address]
     assert tab.page.evaluate(f"{VIEW}.glError()") == 0
-    assert tab.messages == []
 
 
 def test_densest_place_has_its_colour(visit, address, run):
@@ -43,11 +42,10 @@ def test_densest_place_has_its_colour(visit, address, run):
     latitude = np.pi * ((row + 0.5) / q.shape[0] - 0.5)
     longitude = np.pi * ((2 * column + 1) / q.shape[1] - 1)
     place = np.cos(latitude) * np.array([np.cos(longitude), np.sin(longitude), np.tan(latitude)])
-    tab = visit(address)
-    tab.until(f"!!{VIEW}")
+    tab = visit(address, until=READY)
     for box in ("points", "grid"):
         tab.page.uncheck(f".mf .{box}")
-    values = tab.page.evaluate(
+    drawn, palette = tab.page.evaluate(
         f"""([point, turn, tilt, q]) => {{
           Object.assign({VIEW}.state, {{ turn, tilt }});
           {VIEW}.seek({VIEW}.frames.length - 1);
@@ -55,15 +53,13 @@ def test_densest_place_has_its_colour(visit, address, run):
         }}""",
         [place.tolist(), float(longitude), float(latitude), int(q[row, column])],
     )
-    drawn, palette = values
     assert np.abs(np.subtract(drawn[:3], palette)).max() <= 3 and drawn[3] == 255
 
 
 def test_everything_moves_it(visit, address):
     """A control would do nothing, or something else."""
-    tab = visit(address)
+    tab = visit(address, until=READY)
     page, state = tab.page, lambda name: tab.page.evaluate(f"{VIEW}.state.{name}")
-    tab.until(f"!!{VIEW}")
     slider = page.locator(".mf input[type=range]")
     slider.focus()
     for key, frame in (("Home", 0), ("ArrowRight", 1), ("End", 4), ("ArrowLeft", 3), ("Home", 0)):
@@ -88,13 +84,11 @@ def test_everything_moves_it(visit, address):
     page.keyboard.press("Home")
     page.get_by_role("button", name="Play", exact=True).click()
     assert tab.until(f"{VIEW}.state.position") > 0
-    assert tab.messages == []
 
 
 def test_view_opens_on_its_most_telling_frame_and_plays_from_the_first(visit, address, run):
     """A reader would see uniform, or a film that begins near its end."""
-    tab = visit(address)
-    tab.until(f"!!{VIEW}")
+    tab = visit(address, until=READY)
     start = view_picture(run).start
     assert start > 0 and tab.page.evaluate(f"{VIEW}.state.frame") == start
     assert float(tab.page.locator(".mf input[type=range]").input_value()) == start
@@ -104,8 +98,7 @@ def test_view_opens_on_its_most_telling_frame_and_plays_from_the_first(visit, ad
 
 def test_page_is_filled_and_fine_print_is_folded(visit, address):
     """A third of the page would be empty, and two lines of technical notes its header."""
-    tab = visit(address, width=1280)
-    tab.until(f"!!{VIEW}")
+    tab = visit(address, width=1280, until=READY)
     bottom = tab.page.evaluate("document.querySelector('.mf').getBoundingClientRect().bottom")
     assert 0.9 * 480 < bottom <= 480 + 1
     notes = tab.page.locator(".mf .notes")
@@ -124,8 +117,7 @@ def test_page_is_filled_and_fine_print_is_folded(visit, address):
 
 def test_every_control_has_a_name(visit, address):
     """Those who do not see the page would hear "button", "slider"."""
-    tab = visit(address)
-    tab.until(f"!!{VIEW}")
+    tab = visit(address, until=READY)
     names = tab.names()
     assert {"button", "slider", "checkbox"} <= {role for role, _ in names}
     assert all(name for _, name in names), names
@@ -133,18 +125,15 @@ def test_every_control_has_a_name(visit, address):
 
 def test_without_webgl_a_text_stands_there(visit, address, without_webgl):
     """An old machine would show an empty page."""
-    tab = visit(address, before=without_webgl)
-    tab.until(f"!!{VIEW}")
+    tab = visit(address, before=without_webgl, until=READY)
     assert tab.page.get_by_text("needs WebGL 2").is_visible()
     tab.page.locator(".mf input[type=range]").press("End")
     assert tab.page.evaluate(f"{VIEW}.state.frame") == 4
-    assert tab.messages == []
 
 
 def test_fits_a_phone_and_the_dark(visit, address):
     """It would scroll sideways, or shine at night."""
-    tab = visit(address, width=390, color_scheme="dark")
-    tab.until(f"!!{VIEW}")
+    tab = visit(address, width=390, color_scheme="dark", until=READY)
     assert not tab.is_wider_than_its_window()
     colours = tab.page.evaluate(
         """() => {
@@ -160,8 +149,7 @@ def test_circle_is_drawn_between_angles(visit, tmp_path):
     """Rings and ribbons, which need no WebGL, would be empty."""
     law = mf.perturbed_uniform([[2, 0.2, 0.0]])
     run = mf.simulate(mf.Problem(mf.Circle(), mf.linear(), mf.USA, law), until=2.0, save=4)
-    tab = visit(run.view().save(tmp_path / "ring.html").as_uri())
-    tab.until(f"!!{VIEW}")
+    tab = visit(run.view().save(tmp_path / "ring.html").as_uri(), until=READY)
     # A copy is read: the browser complains of canvases that are read and drawn in turn.
     ink = """() => {
       const c = document.querySelector(".mf .stage canvas"), copy = new OffscreenCanvas(99, 99);
@@ -173,13 +161,11 @@ def test_circle_is_drawn_between_angles(visit, tmp_path):
     ring = tab.page.evaluate(ink)
     tab.page.get_by_role("button", name="show the ribbon").click()
     assert ring > 0.1 and tab.page.evaluate(ink) > 0.1
-    assert tab.messages == []
 
 
 def test_alike_atoms_are_not_opposite_ones(visit, address):
     """Cosines of 1 would be drawn at -1 as well, where masses are known."""
-    tab = visit(address)
-    tab.until(f"!!{VIEW}")
+    tab = visit(address, until=READY)
     ends = tab.page.evaluate(
         f"""() => {{
           const view = {VIEW}, bins = view.header.shares.shape[1];
@@ -199,8 +185,7 @@ def test_alike_atoms_are_not_opposite_ones(visit, address):
 
 def test_a_lost_context_comes_back(visit, address):
     """A globe would stay empty once a browser has too many pages, or a machine has slept."""
-    tab = visit(address)
-    tab.until(f"!!{VIEW}")
+    tab = visit(address, until=READY)
     tab.page.evaluate(
         f"""() => {{
           const lost = {VIEW}.scene.gl.getExtension("WEBGL_lose_context");
@@ -224,8 +209,7 @@ def test_a_cluster_in_one_cell_is_as_high_as_its_density(visit, tmp_path):
     law = mf.from_points(np.full(20, 0.3))
     problem = mf.Problem(mf.Circle(), mf.exponential(4.0), mf.SA, law)
     run = mf.simulate(problem, until=1.0, save=2, representation="particles")
-    tab = visit(run.view().save(tmp_path / "cluster.html").as_uri())
-    tab.until(f"!!{VIEW}")
+    tab = visit(run.view().save(tmp_path / "cluster.html").as_uri(), until=READY)
     tab.page.get_by_role("button", name="show the ribbon").click()
     # Right of the numbers: share of the height above the first row that has ink.
     above = """() => {
@@ -248,12 +232,12 @@ def test_a_widget_follows_its_model_and_moves_it(visit, run):
           const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
           const module = (await import(url)).default, el = document.createElement("div");
           const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
-          const values = { header, data: new DataView(bytes.buffer), frame: 0 }, heard = {};
+          const values = { header, data: new DataView(bytes.buffer), frame: 0 }, listeners = {};
           document.body.append(el);
           const model = { get: (name) => values[name],
             save_changes: () => { window.saved = values.frame; },
-            set: (name, value) => { values[name] = value; if (heard[name]) heard[name](); },
-            on: (name, act) => { heard[name.replace("change:", "")] = act; } };
+            set: (name, value) => { values[name] = value; if (listeners[name]) listeners[name](); },
+            on: (name, act) => { listeners[name.replace("change:", "")] = act; } };
           window.model = model;
           window.leave = await module.render({ model, el });
         }""",
@@ -265,4 +249,4 @@ def test_a_widget_follows_its_model_and_moves_it(visit, run):
     slider.press("End")
     assert tab.page.evaluate("window.saved") == 4
     tab.page.evaluate("leave()")
-    assert tab.page.locator(".mf").count() == 0 and tab.messages == []
+    assert tab.page.locator(".mf").count() == 0
