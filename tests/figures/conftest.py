@@ -30,9 +30,8 @@ def mixed_run(name):
     space = mf.Circle() if name == "circle" else mf.Sphere()
     problem = mf.Problem(space, mf.exponential(4.0), mf.USA, LAWS[name])
     smooth = mf.simulate(problem, until=12.0, save=np.geomspace(0.01, 12.0, 12))
-    last = smooth.measures[-1]
     cells = label_cells(space, 0.05 if name == "circle" else 0.8)
-    weights = np.maximum(last(cells.points), 0.0) * cells.weights
+    weights = np.maximum(smooth.measures[-1](cells.points), 0.0) * cells.weights
     nodes = replace(problem, initial=mf.from_points(cells.points, weights / weights.sum()))
     carried = mf.simulate(
         nodes, until=40.0, save=np.geomspace(2.0, 40.0, 8), representation="particles",

@@ -6,7 +6,6 @@ from functools import cache
 import numpy as np
 import pytest
 from matplotlib.collections import PathCollection
-from matplotlib.figure import Figure
 from parameters import refused
 
 import meanfield as mf
@@ -28,7 +27,7 @@ from meanfield.figures.data.tokens import (
     tokens_of,
 )
 from meanfield.figures.draw import plot, save_plot
-from tests.figures.samples import FIRST_BYTES, kinds_of, stateless
+from tests.figures.samples import FIRST_BYTES, stateless
 
 SPHERE = mf.Sphere()
 LAW = mf.perturbed_uniform([[2, 0, 0.03], [3, 1, 0.03], [4, -2, 0.03]])
@@ -50,29 +49,14 @@ def run_of(name):
     return mf.simulate(replace(PROBLEM, initial=MIXED), until=0.01, save=2)
 
 
-# Kinds that show states.
-SINGLE = ("overview", "map", "globe", "density")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", SINGLE)
+@pytest.mark.parametrize("kind", ["overview", "map", "globe", "density"])
 def test_states_are_drawn_on_the_sphere(kind):
     """Kinds that take vectors for angles would fail; large runs keep the last state only."""
     density = run_of("density")
     last = replace(density, measures=(None,) * (len(density.time) - 1) + density.measures[-1:])
     for run in (run_of("particles"), last):
         plot(run, kind, dpi=30).canvas.draw()
-
-
-@pytest.mark.slow
-def test_curves_are_drawn_on_the_sphere():
-    """The same, of kinds that show no state; many axes of one figure are quick."""
-    panels = Figure(figsize=(24.0, 12.0), dpi=30).subplots(4, 6).flat
-    for run in (run_of("density"), run_of("particles")):
-        for kind in kinds_of(run):
-            if kind not in SINGLE:
-                figure = run.plot(kind, ax=next(panels))
-    figure.canvas.draw()
 
 
 @pytest.mark.slow

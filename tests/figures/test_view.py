@@ -113,8 +113,7 @@ def test_atoms_have_masses_and_merges_are_events():
     """Tokens that meet: fewer points, heavier ones, and ticks."""
     law = mf.from_points([0.0, 0.1, 1.5, 3.3])
     problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.SA, law)
-    run = mf.simulate(problem, until=1e4, save=[0.0, 1.0, 10.0, 1e4])
-    picture = view_picture(run)
+    picture = view_picture(mf.simulate(problem, until=1e4, save=[0.0, 1.0, 10.0, 1e4]))
     masses = [mass for mass in picture.masses if mass is not None]
     assert [round(float(mass.sum()), 12) for mass in masses] == [1.0] * len(masses)
     assert len(picture.points[-1]) == len(masses[-1]) < 4

@@ -72,8 +72,7 @@ def test_clusters_are_drawn_on_their_way():
     law = mf.von_mises_fisher(50.0, mean=2.5)
     run = mf.simulate(turning(law), until=3.0, save=2, representation="characteristics")
     picture = circle_picture(run)
-    cells = cell_edges(len(picture.values))
-    highest = cells[picture.values.argmax(axis=0)]
+    highest = cell_edges(len(picture.values))[picture.values.argmax(axis=0)]
     # One cluster turns at sin(0.6): from 2.5 over the seam.
     middle = 0.5 * (picture.edges[1:] + picture.edges[:-1])
     expected = 2.5 + np.sin(0.6) * middle

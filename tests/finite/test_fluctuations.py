@@ -195,10 +195,9 @@ def test_observables_that_bend_within_a_hundredth(observable, first, second):
     problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.SA, law)
     fluctuations = mf.fluctuations(problem, until=0.5, save=2)
     statistics, x = fluctuations.of(observable), fluctuations.limit[-1][3].real
-    shift = fluctuations.shift[-1, 3].real
     variance = (fluctuations.covariance + fluctuations.relation)[-1, 3, 3].real / 2
     np.testing.assert_allclose(statistics.variance[-1], first(x) ** 2 * variance, rtol=1e-7)
-    expected = first(x) * shift + second(x) * variance / 2
+    expected = first(x) * fluctuations.shift[-1, 3].real + second(x) * variance / 2
     np.testing.assert_allclose(statistics.shift[-1], expected, rtol=1e-5)
 
 

@@ -52,10 +52,6 @@ def _with(decoder, kind):
     return replace(decoder, layers=tuple(kind(**vars(each)) for each in decoder.layers))
 
 
-def _slope(along, values):
-    return np.polyfit(along, values, 1)[0]
-
-
 @pytest.mark.slow
 def test_tokens_after_each_layer(decoder, diagnosis):
     """Numbers would belong to tokens before the layer, or to other tokens."""
@@ -89,7 +85,8 @@ def test_attention_of_each_head(decoder, diagnosis):
             assert diagnosis.attended_tokens[0, k, h] == pytest.approx(attended, rel=1e-12)
             means = [np.mean([entropies[n - 1] for n in each]) for each in octaves]
             assert np.allclose(diagnosis.attended[0, k, h], np.exp(means), rtol=1e-12)
-            assert diagnosis.exponent[0, k, h] == pytest.approx(_slope(along, means), abs=1e-12)
+            slope = np.polyfit(along, means, 1)[0]
+            assert diagnosis.exponent[0, k, h] == pytest.approx(slope, abs=1e-12)
 
 
 def test_few_rows_of_a_last_octave_do_not_turn_the_exponents(decoder):
@@ -185,7 +182,8 @@ def test_sampled_rows_are_renormalised(decoder, diagnosis):
                     part = row[some] @ value[some] / row[some].sum()
                     lost, total = lost + sum((part - whole) ** 2), total + sum(whole**2)
             assert diagnosis.sampled[0, 0, h, k] == pytest.approx(math.sqrt(lost / total), rel=1e-9)
-        slope = _slope(np.log(1.0 / np.array(SHARES) - 1.0), np.log(diagnosis.sampled[0, 0, h]))
+        rates = np.log(1.0 / np.array(SHARES) - 1.0)
+        slope = np.polyfit(rates, np.log(diagnosis.sampled[0, 0, h]), 1)[0]
         assert diagnosis.sampling_exponent[0, 0, h] == pytest.approx(slope, abs=1e-12)
 
 
@@ -296,9 +294,8 @@ def test_result_is_stored_and_drawn(tmp_path, cli, diagnosis):
     panels = {axes.get_label() for axes in figure.axes}
     assert {"attended", "exponent", "sampled", "traces", "sink_share"} < panels
     attended = next(axes for axes in figure.axes if axes.get_label() == "attended")
-    medians = np.median(diagnosis.attended, axis=(1, 2))
-    drawn = [line.get_ydata() for line in attended.lines]
-    assert np.allclose(drawn[1:], medians)
+    drawn = [line.get_ydata() for line in attended.lines[1:]]
+    assert np.allclose(drawn, np.median(diagnosis.attended, axis=(1, 2)))
     refused("several axes", diagnosis.plot, ax=attended)
     headings = [again.plot(title=title).axes[0].texts for title in (None, "")]
     assert headings[0][0].get_text() == again.model and not headings[1]

@@ -147,10 +147,9 @@ def plain_encoder(d, beta, strength, layers):
 
 def test_plain_layers_are_layers_of_this_package():
     """Q^T K = beta 1, V = c 1 and no feed-forward are x <- N(x + c A(x)), layer after layer."""
-    rng = np.random.default_rng(1)
     d, beta, strength = 6, 3.0, 0.4
     # Attention keeps the mean of coordinates 0: on that subspace LN is N.
-    x = rng.normal(size=(9, d))
+    x = np.random.default_rng(1).normal(size=(9, d))
     x = unit_vectors(x - x.mean(axis=1, keepdims=True))
     encoder = plain_encoder(d, beta, strength, layers=3)
     problem = mf.Problem(

@@ -205,8 +205,7 @@ def test_texts_that_are_too_long_or_cannot_be_read(tmp_path):
     for options in ([np.array([5.5, 7.0])], [np.array([[5, 7]])]):
         refused("one-dimensional array of whole numbers", next, replayed_texts(encoder, options))
     # Before the first is replayed.
-    parts = replayed_texts(encoder, [np.array([5, 7]), np.array([5, 99])])
-    refused("got 5 to 99", next, parts)
+    refused("got 5 to 99", next, replayed_texts(encoder, [np.array([5, 7]), np.array([5, 99])]))
 
 
 def test_case_and_accents_are_preserved_where_settings_say_so(tmp_path):

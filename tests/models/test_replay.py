@@ -40,10 +40,9 @@ def replayed(encoder):
 
 def test_heads_of_the_theory_have_its_beta():
     """Q^T K = beta 1 on the unit sphere: fit and entropy find beta with R^2 = 1, B is symmetric."""
-    rng = np.random.default_rng(2)
     d, beta = 8, 3.0
     (layer,) = plain_encoder(d, beta, 0.5, layers=1).layers
-    x = unit_vectors(rng.normal(size=(12, d)))
+    x = unit_vectors(np.random.default_rng(2).normal(size=(12, d)))
     table = head_table(layer, x, x @ x.T)
     for result in (table.beta_fit, table.beta_entropy):
         assert abs(result[0] - beta) < 1e-8
@@ -84,11 +83,9 @@ def test_entropic_beta_ends():
 
 def test_ladder_of_the_theory_has_one_rung():
     """Where the model is one head of the theory, every rung but the last is the model."""
-    rng = np.random.default_rng(5)
-    d = 9
-    x = rng.normal(size=(7, d))
+    x = np.random.default_rng(5).normal(size=(7, 9))
     x = unit_vectors(x - x.mean(axis=1, keepdims=True))
-    model = plain_encoder(d, 2.0, 0.3, layers=2)
+    model = plain_encoder(9, 2.0, 0.3, layers=2)
     result = ladder(model, list(model.states(x)))
     assert np.abs(result.distance[:3]).max() < 1e-13
     assert np.abs(result.cosine[:3] - result.cosine[0]).max() < 1e-14

@@ -6,6 +6,9 @@ import pytest
 import meanfield as mf
 from meanfield.observables import peaks
 
+ANGLES = 2 * np.pi * np.arange(3) / 3
+THREE = mf.Measure(mf.Sphere(), np.stack([np.cos(ANGLES), np.sin(ANGLES), 0.0 * ANGLES], axis=-1))
+
 
 def peaks_of(problem: mf.Problem, measure: mf.Measure | mf.Density) -> int:
     return peaks(problem, measure.moments(problem.moment_degree))
@@ -46,21 +49,16 @@ def test_peaks_agree_with_a_fine_grid():
 
 def test_repulsion_turns_peaks_around():
     """Tokens that repel climb -W * mu: from three clusters on the equator to the poles."""
-    angles = 2 * np.pi * np.arange(3) / 3
-    points = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=-1)
-    measure = mf.Measure(mf.Sphere(), points)
     for strength, expected in ((1.0, 3), (-1.0, 2)):
         problem = mf.Problem(mf.Sphere(), mf.exponential(9.0), mf.Flow("none", strength=strength))
-        assert peaks_of(problem, measure) == expected
+        assert peaks_of(problem, THREE) == expected
 
 
 def test_a_drift_and_frequencies_keep_the_potential_of_the_kernel():
     """exponential(beta) of strength 1 in its place would count 3 poles, and 1 zonal peak."""
-    angles = 2 * np.pi * np.arange(3) / 3
-    points = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=-1)
     repelling, drift = mf.Flow("none", strength=-1.0), mf.LinearDrift(1e-6)
     problem = mf.Problem(mf.Sphere(), mf.exponential(9.0), repelling, drift=drift)
-    assert peaks_of(problem, mf.Measure(mf.Sphere(), points)) == 2
+    assert peaks_of(problem, THREE) == 2
     # a(s) = s has W(s) = s^2 / 2: its potential is the same at opposite points.
     near = mf.Measure(mf.Circle(), np.array([0.0, 1.0]))
     for parts in ({"drift": drift}, {"frequencies": mf.Gaussian(0.1)}):

@@ -96,11 +96,10 @@ def test_tokens_of_a_density_have_its_law_of_cosines():
 def test_effective_rank_counts_directions():
     """Opposite clusters are one; few entries of many tokens and many of few are alike."""
     assert effective_rank(mf.Measure(mf.Sphere(5), [np.ones(5), -np.ones(5)])) == pytest.approx(1.0)
-    weights = np.full(30, 1 / 30)
     whole = np.linalg.eigvalsh(TOKENS.points @ TOKENS.points.T / 30.0)[-9:]
     expected = np.exp(-(whole @ np.log(whole)))
     assert effective_rank(TOKENS) == pytest.approx(expected, rel=1e-12)
-    wide = mf.Measure(mf.Sphere(40), np.pad(TOKENS.points, ((0, 0), (0, 31))), weights)
+    wide = mf.Measure(mf.Sphere(40), np.pad(TOKENS.points, ((0, 0), (0, 31))))
     assert effective_rank(wide) == pytest.approx(expected, rel=1e-12)
 
 
