@@ -11,7 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from typing import Any, cast
 
 from meanfield.commands.arguments import as_help, parser
@@ -53,8 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     finally:
         if arguments is None:
-            # Only the end of the interpreter is left, which takes no time.
-            stop_listening()
+            # Only the end of the interpreter is left, which takes no time. All is done and said:
+            # a failure here, without memory, costs nothing.
+            with suppress(Exception):
+                stop_listening()
         else:
             handlers.close()
 

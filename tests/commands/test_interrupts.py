@@ -3,6 +3,7 @@
 import importlib
 import os
 import signal
+import sys
 import threading
 import time
 import weakref
@@ -11,7 +12,7 @@ import pytest
 
 import meanfield as mf
 from meanfield import files
-from meanfield.commands import interrupts
+from meanfield.commands import interrupts, main
 from meanfield.commands.interrupts import (
     check_interrupt,
     interrupt_requested,
@@ -90,6 +91,17 @@ def test_no_more_signals_after_the_last_word():
     for number in SIGNALS:
         send(number)
     assert not interrupt_requested()
+
+
+def test_no_memory_after_the_last_word(monkeypatch):
+    """A command that has done its work would end with a traceback."""
+
+    def without_memory():
+        raise MemoryError
+
+    monkeypatch.setattr(sys, "argv", ["meanfield", "--version"])
+    monkeypatch.setattr(main, "stop_listening", without_memory)
+    assert main.main() == 0
 
 
 def test_other_threads_leave_signals_alone():
