@@ -137,8 +137,11 @@ def kirkwood_closure(
     state[0] = 1.0
     closure = np.full((len(times), max_degree_used + 1), np.nan)
     for row, time in enumerate(_checked_times(times)):
-        with np.errstate(all="ignore"):
-            state = saved_states(speed, state, np.array([time - reached]))[0]
+        try:
+            with np.errstate(all="ignore"):
+                state = saved_states(speed, state, np.array([time - reached]))[0]
+        except ValueError:
+            break  # no step is short enough for the peak
         if not np.abs(state[degree // 2 :]).max() < _RESOLVED:
             break
         closure[row], reached = state[: max_degree_used + 1], time
