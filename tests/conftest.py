@@ -43,11 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @dataclass(frozen=True)
 class Verified:
-    """Asserts that an error is within its tolerance, and writes both down for the report.
-
-    Lines of JSON go to the file that the environment variable MEANFIELD_VERIFICATION names, if it
-    is set; `tests/verification/report.py` makes a page of them (`make verify`).
-    """
+    """Asserts that an error is within its tolerance, and writes both for `make verify`."""
 
     test: str
 
@@ -63,10 +59,8 @@ class Verified:
     ) -> None:
         """Check the largest modulus of an error, a number or an array.
 
-        `section` is one of the report's, `what` names the check without its parameters: of all
-        cases of one name the report shows the worst. `measured` is the number itself, such
-        as an order, where the error is its difference from what theory says, and `curve` sizes and
-        errors for the figures.
+        Of all cases of one `what` the report shows the worst. `measured` is the number itself, such
+        as an order, and `curve` sizes and errors for the figures.
         """
         largest = float(np.max(np.abs(error)))
         record = {
@@ -80,11 +74,7 @@ class Verified:
 
 @dataclass(frozen=True)
 class Survived:
-    """Writes down how many faults of a kind a test made, none of which did harm.
-
-    Lines of JSON go to the file that the environment variable MEANFIELD_FAULTS names, if it is set;
-    `tests/faults/report.py` makes a page of them (`make faults`). Called after the assertions.
-    """
+    """Writes how many faults of a kind a test made for `make faults`, after its assertions."""
 
     test: str
 
@@ -96,21 +86,17 @@ class Survived:
         write_down("MEANFIELD_FAULTS", record | {"test": self.test})
 
 
-def _name(request: pytest.FixtureRequest) -> str:
-    path = request.path.relative_to(Path(__file__).parents[1]).as_posix()
-    return f"{path}::{request.function.__name__}"
+def _name(path: Path, test: str) -> str:
+    return f"{path.relative_to(Path(__file__).parents[1]).as_posix()}::{test}"
 
 
 def pytest_collection(session: pytest.Session) -> None:
-    """Look for garbage in vain: all that collection makes is kept."""
+    """Search for no garbage: all that collection makes is kept."""
     gc.disable()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Leave thousands of modules and tests out of each search for garbage, a fifth of the time.
-
-    And search seldom: of figures that took a twelfth of what was left.
-    """
+    """Leave modules and tests out of each search for garbage, and search seldom: both take long."""
     gc.freeze()
     gc.set_threshold(20_000, 10, 10)
     gc.enable()
@@ -118,12 +104,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Name the tests that fail on the pages: what they check is not told otherwise."""
+    """Name the tests that fail on the pages, which have no other line on them."""
     outcome = yield
     if outcome.get_result().failed:  # type: ignore[attr-defined]
-        name = f"{item.path.relative_to(Path(__file__).parents[1]).as_posix()}::{item.name}"
         for variable in ("MEANFIELD_VERIFICATION", "MEANFIELD_FAULTS"):
-            write_down(variable, {"section": FAILED, "test": name})
+            write_down(variable, {"section": FAILED, "test": _name(item.path, item.name)})
 
 
 @pytest.fixture(autouse=True)
@@ -136,13 +121,13 @@ def same_random_numbers(request: pytest.FixtureRequest) -> None:
 @pytest.fixture
 def verified(request: pytest.FixtureRequest) -> Verified:
     """Check of one error, named for the report."""
-    return Verified(_name(request))
+    return Verified(_name(request.path, request.function.__name__))
 
 
 @pytest.fixture
 def survived(request: pytest.FixtureRequest) -> Survived:
     """Count of faults, named for the report."""
-    return Survived(_name(request))
+    return Survived(_name(request.path, request.function.__name__))
 
 
 @pytest.fixture
@@ -178,27 +163,25 @@ class Cluster:
     directory: Path
     processes: list[subprocess.Popen[bytes]]
 
+    def wait(self, has_come: Callable[[], Any]) -> None:
+        deadline = time.monotonic() + 300.0
+        while not has_come():
+            assert time.monotonic() < deadline, (self.directory / "log").read_text()
+            time.sleep(0.05)
+
     @property
     def address(self) -> str:
         """Address of the scheduler, once it listens."""
         file = self.directory / "scheduler.json"
-        deadline = time.monotonic() + 300.0
-        while time.monotonic() < deadline:
-            if file.exists() and (text := file.read_text()).strip():
-                return str(json.loads(text)["address"])
-            time.sleep(0.05)
-        raise TimeoutError("the scheduler did not start")
+        self.wait(lambda: file.exists() and file.read_text().strip())
+        return str(json.loads(file.read_text())["address"])
 
     def start(self, program: str, *options: str) -> subprocess.Popen[bytes]:
         """Start a scheduler or a worker."""
         command = [sys.executable, "-m", f"distributed.cli.dask_{program}", "--no-dashboard"]
+        command += ["--scheduler-file", "scheduler.json", *options]
         with (self.directory / "log").open("ab") as log:
-            process = subprocess.Popen(
-                [*command, "--scheduler-file", "scheduler.json", *options],
-                cwd=self.directory,
-                stdout=log,
-                stderr=log,
-            )
+            process = subprocess.Popen(command, cwd=self.directory, stdout=log, stderr=log)
         self.processes.append(process)
         return process
 
@@ -214,11 +197,8 @@ class Cluster:
 
     def wait_for_workers(self, count: int) -> None:
         """Return when there are that many."""
-        deadline = time.monotonic() + 300.0
         with self.client() as client:
-            while len(client.nthreads()) != count:
-                assert time.monotonic() < deadline, (self.directory / "log").read_text()
-                time.sleep(0.05)
+            self.wait(lambda: len(client.nthreads()) == count)
 
     def killing(self, after: int, lost: list[int]) -> Callable[..., Iterator[Any]]:
         """`finished` that kills a worker after so many results, and notes how many tasks it had.
@@ -229,9 +209,9 @@ class Cluster:
 
         folder = self.directory
 
-        def waiting(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def iterate(function: Any, tasks: Any, executor: Any) -> Iterator[Any]:
             # A local function is sent whole: workers cannot import tests.
-            def call(task: Any) -> Any:
+            def waiting(task: Any) -> Any:
                 import time
 
                 for number in range(after):
@@ -245,12 +225,9 @@ class Cluster:
                         time.sleep(0.01)
                 return function(task)
 
-            return call
-
-        def iterate(function: Any, tasks: Any, executor: Any) -> Iterator[Any]:
             with self.client() as client:
                 processes = client.run(os.getpid)
-                for count, done in enumerate(finished(waiting(function), tasks, executor), 1):
+                for count, done in enumerate(finished(waiting, tasks, executor), 1):
                     if count == after:
                         processing = client.processing()
                         worker = max(processing, key=lambda each: len(processing[each]))
