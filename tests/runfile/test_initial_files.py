@@ -83,7 +83,7 @@ def test_mangled_token_files_are_one_line(tmp_path):
     """Damage in the header would show a traceback."""
     rng = np.random.default_rng(1)
     good, config = npy(np.arange(3.0)), written(tmp_path, TOKENS)
-    refused = 0
+    count = 0
     for _ in range(400):
         content = bytearray(good)
         for i in rng.integers(0, 128, rng.integers(1, 4)):
@@ -92,9 +92,9 @@ def test_mangled_token_files_are_one_line(tmp_path):
         try:
             load_config(config)
         except ConfigError as error:
-            refused += 1
+            count += 1
             assert "run.toml: [initial] " in str(error)
-    assert refused > 200
+    assert count > 200
 
 
 def test_token_file_must_be_a_file(tmp_path):
@@ -120,6 +120,8 @@ def test_last_state_of_a_run_is_the_start_of_the_next(tmp_path, law, values):
     measure = load_config(written(tmp_path, FILE)).problem.initial_measure()
     for name in values:
         np.testing.assert_array_equal(getattr(measure, name), getattr(last, name))
+    if "mass" in values:
+        assert measure.mass.tolist() == [0.25, 0.75]
 
 
 def test_bad_run_file_is_one_line(tmp_path):
@@ -131,10 +133,8 @@ def test_bad_run_file_is_one_line(tmp_path):
     whole, foreign = file.read_bytes(), io.BytesIO()
     with h5py.File(foreign, "w") as other:
         other["x"] = 1
-    sphere = ["problem.manifold=sphere"]
-    refused(
-        "is a run on the circle, expected sphere", load_config, config, sphere, error=ConfigError
-    )
+    message, sphere = "is a run on the circle, expected sphere", ["problem.manifold=sphere"]
+    refused(message, load_config, config, sphere, error=ConfigError)
     for content, message in (
         (b"nothing", "not a readable HDF5 file"),
         (whole[:-1000], "is damaged: its checksum does not fit"),
