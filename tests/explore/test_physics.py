@@ -89,9 +89,7 @@ def test_ends_of_sliders_are_in_range():
     """A slider would lead to a complaint."""
     page = PAGES[""].read_text("utf-8")
     for name in ("beta", "tokens", "diffusivity", "length"):
-        slider = (
-            rf'id="{name}-slider" .* min="(\S+)" max="(\S+)".*?(?:data-most="(\S+)"|>)'
-        )
+        slider = rf'id="{name}-slider" .* min="(\S+)" max="(\S+)".*?(?:data-most="(\S+)"|>)'
         low, high, end = re.search(slider, page).groups()
         (least, most), round_off = RANGES[name], 1.0 + 1e-9
         assert least <= 10 ** float(low) * round_off
