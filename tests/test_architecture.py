@@ -3,14 +3,13 @@
 import ast
 import pkgutil
 import re
-import subprocess
-import sys
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from fresh_process import run_python
 from parameters import refused
 
 import meanfield
@@ -186,9 +185,7 @@ def test_every_test_has_a_line():
 
 def loaded(code: str) -> set[str]:
     """Names of the modules that a fresh process has loaded after some code."""
-    script = f"import sys\n{code}\nprint('loaded', *sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    done = run_python(f"import sys\n{code}\nprint('loaded', *sys.modules)")
     return set(done.stdout.splitlines()[-1].split())
 
 
@@ -274,5 +271,4 @@ def test_package_works_from_an_archive(tmp_path):
             files.write(path, path.relative_to(PACKAGE.parent))
     code = f"import sys; sys.path.insert(0, {str(archive)!r})\n"
     code += "import meanfield; print(meanfield.SimulationError, meanfield.__file__)"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert str(archive) in ran.stdout
+    assert str(archive) in run_python(code).stdout

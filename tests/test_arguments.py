@@ -3,13 +3,12 @@
 import inspect
 import math
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from fresh_process import run_python
 from parameters import refused, together
 
 import meanfield as mf
@@ -207,7 +206,7 @@ for points in (["a", "b"], [1j, 2j], None):
 
 def test_array_types_need_no_certain_spelling_of_numpy():
     """With NumPy 2.5 every example failed."""
-    done = subprocess.run([sys.executable, "-c", ALIASES], capture_output=True, text=True)
+    done = run_python(ALIASES)
     assert done.stderr == ""
     received = ["['a', 'b'] (list)", "[1j, 2j] (list)", "None"]
     for line, text in zip(done.stdout.splitlines(), received, strict=True):

@@ -1,11 +1,10 @@
 """Each wing can be removed: runs, stability and run files work without it."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fresh_process import run_python
 from run_folder import SMALL
 
 import meanfield
@@ -45,9 +44,7 @@ print(len(mf.load("run.h5")._repr_html_()) > 1000)
 def test_the_core_works_without_a_wing(wing, tmp_path):
     """The package could not be read, or carried on, without its wings."""
     (tmp_path / "run.toml").write_text(SMALL)
-    command = [sys.executable, "-c", WITHOUT.replace("WING", wing)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = run_python(WITHOUT.replace("WING", wing), cwd=tmp_path)
     assert done.stdout.count("completed") == 3
 
 
