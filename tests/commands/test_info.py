@@ -59,7 +59,7 @@ def test_text_holds_facts_and_a_table(output, cli):
     assert rows[0] == ["time", "clusters", "energy", "entropy", "order_parameter"]
     # Header, twelve times, and two lines on what a cluster is.
     assert len(rows) == 15 and [float(x) for x in (rows[1][0], rows[12][0])] == [0.0, 2.0]
-    # A nearly uniform density would be told as one cluster.
+    # A nearly uniform density would count as one cluster.
     assert rows[1][:2] == ["0", "-"]
     assert '"-" while nothing has separated' in table and "What counts as a cluster" in table
     # An empty table of events would make the user wonder.

@@ -16,7 +16,9 @@ initial = { name = "uniform" }
 representation = { name = "particles", tokens = 1000000 }
 time = { end = 1e6, save = 10 }
 """
-LINUX = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="not told here")
+LINUX = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="no such file on this system"
+)
 
 
 def caught(process, number):

@@ -198,7 +198,7 @@ sys.exit(main())
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="not told on this system")
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no such file on this system")
 @pytest.mark.slow
 @pytest.mark.parametrize("overrides", [[], ["problem.diffusivity=0.1", "time.step=0.1"]])
 def test_run_out_of_memory_keeps_its_file(config, overrides):
@@ -217,7 +217,7 @@ def test_run_out_of_memory_keeps_its_file(config, overrides):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="not told on this system")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no such file on this system")
 @pytest.mark.parametrize(
     "overrides",
     [

@@ -161,7 +161,7 @@ LEFT = "0 s, about 0 s left"
     ([1, 2, 3], 3, 100, {"first_line": 0.0}, [f"work: 1/3, {LEFT}"]),
     # --quiet would be ignored.
     ([1, 7, 2], 3, 0, {"quiet": True, "lines": lambda item: ["a line"]}, []),
-    # A hand-over would be told only if five seconds have passed.
+    # A hand-over would be printed only if five seconds have passed.
     ([1, 7], 2, 100, {"lines": lambda item: ["seven", "and lucky"] if item == 7 else []},
      ["work: seven", "work: and lucky"]),
 ])  # fmt: skip

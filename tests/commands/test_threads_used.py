@@ -27,7 +27,7 @@ def ticks(process):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="not told on this system")
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no such file on this system")
 @pytest.mark.parametrize(
     ("options", "environment", "expected"),
     [

@@ -1,6 +1,6 @@
 """A second copy of the package in which compiled kernels are plain Python.
 
-Python checks what compiled code does not: every index, every conversion. And coverage sees its
+Python checks what compiled code does not: every index, every conversion. And coverage counts its
 lines. NUMBA_DISABLE_JIT makes numba return functions as they are written; functions that write
 LLVM code name what stands for them (`compiled.intrinsic`). Both copies must give the same.
 """
