@@ -26,7 +26,7 @@ def _unchosen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def blas_threads() -> set[int]:
     """Numbers of threads of the BLAS libraries of this process, of those that have any."""
     # That of pyshtools is built without.
-    libraries = threads._controller().info()
+    libraries = threads._controller().select(user_api="blas").info()
     return {one["num_threads"] for one in libraries if one.get("threading_layer") != "disabled"}
 
 
