@@ -252,6 +252,16 @@ def test_kernels_are_compiled_without_flags_for_the_arithmetic():
             assert not (isinstance(name, str) and name in flags), f"{path}: {name}"
 
 
+@pytest.mark.slow
+def test_bounds_of_arrays_say_what_they_allow():
+    """A bound of 1e-14 would allow 1e-7, the relative error that NumPy allows beside it."""
+    for path in Path(__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "").endswith("allclose"):
+                given = {keyword.arg for keyword in node.keywords}
+                assert "atol" not in given or given & {"rtol", None}, f"{path}: {node.lineno}"
+
+
 def test_theory_asks_one_object_what_is_zonal():
     """Matrices would break theory in forty places, and not with one line of why."""
     # Studies of papers evolve problems; `isotropic` is that object.

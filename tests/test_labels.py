@@ -19,7 +19,9 @@ def test_positions_integrate_to_rounding(rate, count):
     # int_0^s e^{-rate (s - s')} e^{2 i s'} ds' over the same of 1; by expm1, for s may be small.
     wave, faded = np.expm1(2j * s), np.expm1(-rate * s)
     exact = (1.0 - wave / faded) * rate / (2j + rate) if rate else wave / (2j * s)
-    np.testing.assert_allclose(labels.attended(np.exp(2j * s)[:, None])[:, 0], exact, atol=1e-13)
+    np.testing.assert_allclose(
+        labels.attended(np.exp(2j * s)[:, None])[:, 0], exact, rtol=0, atol=1e-13
+    )
     assert labels.mean(s[:, None] ** 3) == pytest.approx(0.25, rel=1e-14)
 
 

@@ -82,7 +82,7 @@ def test_smoothed_point_is_a_wrapped_normal():
     point, at = mf.Measure(mf.Circle(), [1.0]), np.linspace(-3.0, 3.0, 50)
     turns = 2 * np.pi * np.arange(-3, 4)[:, None]
     normal = np.exp(-0.5 * ((at - 1.0 + turns) / 0.7) ** 2).sum(axis=0) / 0.7 * np.sqrt(2 * np.pi)
-    np.testing.assert_allclose(point(at, width=0.7), normal, atol=1e-14)
+    np.testing.assert_allclose(point(at, width=0.7), normal, rtol=0, atol=1e-14)
 
 
 def test_points_have_no_density_without_a_width():

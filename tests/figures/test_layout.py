@@ -189,7 +189,7 @@ def test_panels_of_tokens_are_of_one_size():
     sizes = np.array([axes.get_window_extent().size for axes in figure.axes])
     assert len(sizes) == 4
     # To a pixel.
-    np.testing.assert_allclose(sizes, np.full((4, 2), sizes[0, 0]), atol=1.0)
+    np.testing.assert_allclose(sizes, np.full((4, 2), sizes[0, 0]), rtol=0, atol=1.0)
 
 
 @pytest.mark.slow

@@ -95,7 +95,9 @@ def test_heads_and_steps_count_the_pairs_of_the_mask_alone(decoder, replayed):
         assert abs(replayed.heads.attended_tokens[0, 1, h] - np.exp(entropies).mean()) < 1e-12
     assert np.isfinite(head_table(layer, x, u @ u.T).beta_entropy).all()
     steps = replayed.ladder.step_distance[0]
-    assert np.allclose(replayed.ladder.explained[0], 1.0 - (steps / steps[0]) ** 2, atol=1e-15)
+    assert np.allclose(
+        replayed.ladder.explained[0], 1.0 - (steps / steps[0]) ** 2, rtol=0, atol=1e-15
+    )
 
 
 def test_blocks_of_rows_change_nothing(decoder, replayed, monkeypatch):

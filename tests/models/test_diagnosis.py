@@ -67,7 +67,7 @@ def test_tokens_after_each_layer(decoder, diagnosis):
         assert diagnosis.first_length[0, k] == pytest.approx(lengths[0] / median, rel=1e-13)
         assert diagnosis.clusters[0, k] == clusters(on_sphere(x), 1.0).count
     explained = mf.replay(decoder, [_TEXTS[1]]).ladder.explained
-    assert np.allclose(diagnosis.step_share[0], explained[0, 2], atol=1e-12)
+    assert np.allclose(diagnosis.step_share[0], explained[0, 2], rtol=0, atol=1e-12)
 
 
 def test_attention_of_each_head(decoder, diagnosis):
@@ -93,7 +93,7 @@ def test_few_rows_of_a_last_octave_do_not_turn_the_exponents(decoder):
     """One row would weigh as much as the 64 before it."""
     before, after = (mf.diagnose(decoder, [_TEXTS[1][:n]]) for n in (127, 128))
     assert len(before.contexts) == len(after.contexts) == 4
-    assert np.allclose(after.exponent[0], before.exponent[0], atol=1e-12)
+    assert np.allclose(after.exponent[0], before.exponent[0], rtol=0, atol=1e-12)
 
 
 def test_matrices_of_each_head(decoder, diagnosis):

@@ -129,7 +129,9 @@ def test_replay_keeps_texts_apart(encoder, replayed):
             measure = replayed.measure(layer, text)
             for name in ("mean_cosine", "effective_rank", "similarity"):
                 expected = getattr(mf.observables, name)(measure)
-                assert np.allclose(replayed.observed[name][text, layer], expected, atol=1e-14)
+                assert np.allclose(
+                    replayed.observed[name][text, layer], expected, rtol=0, atol=1e-14
+                )
     assert np.abs(replayed.ladder.cosine[:, 0] - replayed.observed["mean_cosine"]).max() < 1e-14
 
 

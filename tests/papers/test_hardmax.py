@@ -53,7 +53,9 @@ def test_three_solutions_begin_on_the_ridge():
         for t in run.time:
             assert inclusion_distance(mf.Euclidean(2), run.at(t), run.velocities(t)).max() < 1e-11
         ends.append(run.points[-1, 2])
-    assert np.allclose(ends, [[SHARE, y := 1 - 0.5 / np.e], [-SHARE, y], [0, y]], atol=1e-12)
+    assert np.allclose(
+        ends, [[SHARE, y := 1 - 0.5 / np.e], [-SHARE, y], [0, y]], rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ def test_orders_are_those_printed():
     """A sign or a factor in either order of E|c_k|^2 would show."""
     leading = [2.215146, 3.966551, 2.604732, 1.500545, 1.130682]
     second = [-4.60425443, -15.88337066, 3.76161653, 18.70648034, 16.44782008]
-    np.testing.assert_allclose(linear_growth(USA, HALF, 5)[0, 1:], leading, atol=5e-7)
-    np.testing.assert_allclose(next_order(USA, HALF, 5)[0, 1:], second, atol=5e-9)
+    np.testing.assert_allclose(linear_growth(USA, HALF, 5)[0, 1:], leading, rtol=0, atol=5e-7)
+    np.testing.assert_allclose(next_order(USA, HALF, 5)[0, 1:], second, rtol=0, atol=5e-9)
     share = next_order_share(USA, 10, HALF, 5)[0, 1:]
     np.testing.assert_allclose(share, np.abs(second) / (10.0 * np.array(leading)), rtol=1e-6)
 
@@ -100,7 +100,7 @@ def test_slopes_at_time_zero_are_exact(name):
     tokens, h = 3, 1e-3
     first, second = CLOSURES[name](USA, tokens, [h, 2 * h], 8)[:, 1:]
     slopes = (2.0 * first - 0.5 * second) / h * (1.0 - 1.0 / tokens)
-    np.testing.assert_allclose(slopes, initial_slopes(USA, tokens, 8)[1:], atol=1e-6)
+    np.testing.assert_allclose(slopes, initial_slopes(USA, tokens, 8)[1:], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("manifold", [mf.Circle(), mf.Sphere()])
@@ -112,7 +112,7 @@ def test_noise_feeds_every_degree(manifold):
     before, now, after = linear_growth(problem, [2.0 - h, 2.0, 2.0 + h], degrees)
     noise = 2 * 0.05 * laplacian_eigenvalues(manifold.dimension, degrees)
     expected = 2.0 * mf.growth_rates(problem, degrees) * now + noise
-    np.testing.assert_allclose((after - before) / (2 * h), expected, atol=1e-7)
+    np.testing.assert_allclose((after - before) / (2 * h), expected, rtol=0, atol=1e-7)
 
 
 @pytest.mark.slow
@@ -237,7 +237,7 @@ def test_second_moments_are_means_over_pairs(manifold, mode):
     others = np.arccos(np.clip(cosines[:, ~np.eye(5, dtype=bool)], -1.0, 1.0)).ravel()
     values = pair_basis(manifold.dimension, correlation.max_degree, np.append(0.0, others))
     direct = values[:, 1:].mean(axis=1) / values[:, 0]
-    np.testing.assert_allclose(correlation.correlations[0], direct, atol=1e-13)
+    np.testing.assert_allclose(correlation.correlations[0], direct, rtol=0, atol=1e-13)
 
 
 def test_tokens_of_any_density_start_independent():
@@ -313,7 +313,7 @@ def test_runs_together_move_as_single_ones(problem):
         h = 1e-4
         moved = space.vectors(each + h * v) - space.vectors(each - h * v)
         expected = v if space.dimension == 2 else moved / (2.0 * h)
-        np.testing.assert_allclose(own, expected, atol=1e-7)
+        np.testing.assert_allclose(own, expected, rtol=0, atol=1e-7)
 
 
 def test_wrong_questions_are_refused():

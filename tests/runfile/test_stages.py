@@ -169,7 +169,7 @@ def test_stacked_weights_are_stages_of_one_layer(path, weights, stored):
         block = mf.FeedForward(*(weights[n][number] for n in ("input", "output", "bias")), "gelu")
         x = x + 0.2 * block.vectors(theta)
         theta = x / np.linalg.norm(x, axis=1, keepdims=True)
-        np.testing.assert_allclose(run.measures[number + 1].points, theta, atol=1e-12)
+        np.testing.assert_allclose(run.measures[number + 1].points, theta, rtol=0, atol=1e-12)
 
 
 WEIGHTS_MISTAKES = [

@@ -50,7 +50,7 @@ def test_row_says_which_way():
     """The tangent at (1, 0) is (0, 1) or (0, -1)."""
     for way in (1.0, -1.0):
         point = first_point(CIRCLE, np.array([1.0]), 0.0, np.array([0.0, way]))
-        np.testing.assert_allclose(point.tangent, [0.0, way], atol=1e-15)
+        np.testing.assert_allclose(point.tangent, [0.0, way], rtol=0, atol=1e-15)
 
 
 def test_several_unknowns_agree_with_the_logarithm_of_the_determinant():
@@ -60,7 +60,7 @@ def test_several_unknowns_agree_with_the_logarithm_of_the_determinant():
     linear = System(lambda x, p: matrix @ x + p * slope, lambda x, p: matrix, lambda x, p: slope)
     point = first_point(linear, np.zeros(7), 0.0, rng.normal(size=8))
     bordered = np.vstack([np.column_stack([matrix, slope]), point.tangent])
-    np.testing.assert_allclose(point.determinant, np.linalg.slogdet(bordered), atol=1e-13)
+    np.testing.assert_allclose(point.determinant, np.linalg.slogdet(bordered), rtol=0, atol=1e-13)
 
 
 def test_newton_does_not_jump_to_other_parameters():
@@ -102,18 +102,18 @@ def once_around(point: CurvePoint) -> bool:
 def test_circle_is_followed_exactly():
     """A continuation in p alone ends at the first fold; points are corrected, tangents unit."""
     curve = along(CIRCLE, (1.0, 0.0), (0.0, 1.0), stop=once_around)
-    np.testing.assert_allclose(located(curve, "fold"), [[0, 1], [0, -1]], atol=ROUNDING)
+    np.testing.assert_allclose(located(curve, "fold"), [[0, 1], [0, -1]], rtol=0, atol=ROUNDING)
     x, p = np.array([[*point.state, point.parameter] for point in curve.points]).T
-    np.testing.assert_allclose(x**2 + p**2, 1.0, atol=1e-15)
+    np.testing.assert_allclose(x**2 + p**2, 1.0, rtol=0, atol=1e-15)
     tangents = [point.tangent for point in curve.points]
-    np.testing.assert_allclose(tangents, np.column_stack([-p, x]), atol=1e-14)
+    np.testing.assert_allclose(tangents, np.column_stack([-p, x]), rtol=0, atol=1e-14)
 
 
 def test_folds_of_a_cubic_are_exact():
     """Folds of p = x^3 - x would not lie at x = -1/sqrt(3), 1/sqrt(3), where dF/dx is singular."""
     curve = along(CUBIC, (-1.2, -0.528), (1.0, 0.0), bounds=(-0.6, 0.6))
     x, p = 1 / np.sqrt(3), 2 / np.sqrt(27)
-    np.testing.assert_allclose(located(curve, "fold"), [[-x, p], [x, -p]], atol=ROUNDING)
+    np.testing.assert_allclose(located(curve, "fold"), [[-x, p], [x, -p]], rtol=0, atol=ROUNDING)
     assert len(located(curve, "bifurcation")) == 0
 
 
@@ -121,7 +121,7 @@ def test_folds_of_a_cubic_are_exact():
 def test_pitchfork_is_detected_from_the_trivial_curve(start):
     """On x = 0 nothing but the determinant shows that x^2 = p branches off at p = 0."""
     curve = along(PITCHFORK, (0.0, start), (0.0, 1.0), bounds=(-1.0, 1.0))
-    np.testing.assert_allclose(located(curve, "bifurcation"), [[0, 0]], atol=ROUNDING)
+    np.testing.assert_allclose(located(curve, "bifurcation"), [[0, 0]], rtol=0, atol=ROUNDING)
     assert len(located(curve, "fold")) == 0
 
 
@@ -129,8 +129,8 @@ def test_pitchfork_is_passed_on_its_curved_branch():
     """On x^2 = p the same point is a fold of p, and a crossing."""
     curve = along(PITCHFORK, (0.9, 0.81), (-1.0, 0.0), bounds=(-1.0, 1.0))
     # The crossing is where Newton's method is singular: half of the digits remain.
-    np.testing.assert_allclose(located(curve, "bifurcation"), [[0, 0]], atol=1e-7)
-    np.testing.assert_allclose(curve.points[-1].state, [-1.0], atol=ROUNDING)
+    np.testing.assert_allclose(located(curve, "bifurcation"), [[0, 0]], rtol=0, atol=1e-7)
+    np.testing.assert_allclose(curve.points[-1].state, [-1.0], rtol=0, atol=ROUNDING)
 
 
 def test_own_test_functions_are_located_in_order():
@@ -139,7 +139,9 @@ def test_own_test_functions_are_located_in_order():
     tests = {"diagonal": lambda point: point.state[0] - point.parameter}
     curve = along(*upwards, tests=tests, stop=lambda point: bool(point.state[0] < -0.5))
     assert [each.kind for each in curve.located] == ["diagonal", "fold"]
-    np.testing.assert_allclose(located(curve, "diagonal"), [[np.sqrt(0.5)] * 2], atol=ROUNDING)
+    np.testing.assert_allclose(
+        located(curve, "diagonal"), [[np.sqrt(0.5)] * 2], rtol=0, atol=ROUNDING
+    )
     levels = {"second": 0.52, "first": 0.5}
     tests = {name: lambda point, p=p: point.parameter - p for name, p in levels.items()}
     curve = along(*upwards, tests=tests, bounds=(-1.0, 0.6), pace=Pace(first=0.3, largest=0.3))
@@ -162,7 +164,7 @@ def test_an_inexact_slope_does_not_move_the_curve():
     crude = System(CIRCLE.residual, CIRCLE.jacobian, lambda x, p: 1.001 * CIRCLE.slope(x, p))
     curve = along(crude, (1.0, 0.0), (0.0, 1.0), stop=once_around)
     radii = [point.state[0] ** 2 + point.parameter**2 for point in curve.points]
-    np.testing.assert_allclose(radii, 1.0, atol=1e-10)
+    np.testing.assert_allclose(radii, 1.0, rtol=0, atol=1e-10)
 
 
 ROOT = scalar(
@@ -204,9 +206,9 @@ def test_derivatives_are_those_of_the_residual(flow):
     step = np.eye(n) * h
     columns = [system.residual(x + e, p) - system.residual(x - e, p) for e in step]
     expected = np.array(columns).T / (2.0 * h)
-    np.testing.assert_allclose(system.jacobian(x, p), expected, atol=1e-8)
+    np.testing.assert_allclose(system.jacobian(x, p), expected, rtol=0, atol=1e-8)
     slope = (system.residual(x, p + h) - system.residual(x, p - h)) / (2.0 * h)
-    np.testing.assert_allclose(system.slope(x, p), slope, atol=1e-8)
+    np.testing.assert_allclose(system.slope(x, p), slope, rtol=0, atol=1e-8)
 
 
 def test_parameters_are_logarithms():

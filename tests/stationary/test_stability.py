@@ -114,7 +114,7 @@ def test_sharp_state_has_the_rates_of_its_two_wells():
     escape = np.exp(-1.0)
     wells = [0.0, *(-n * escape for n in range(1, 7)), -2.0]
     # Curvature of the wells changes them by a few D = 1e-3.
-    np.testing.assert_allclose(values, sorted(wells, reverse=True), atol=0.03)
+    np.testing.assert_allclose(values, sorted(wells, reverse=True), rtol=0, atol=0.03)
 
 
 def test_rates_do_not_depend_on_the_first_degree(monkeypatch):
@@ -176,7 +176,7 @@ def test_leading_rates_about_uniform_have_multiplicity(manifold):
     multiplicity = 2 * np.arange(len(rates)) ** (manifold.dimension - 1) + manifold.dimension - 1
     expected = np.sort(np.repeat(rates[1:], multiplicity[1:]))[::-1][:12]
     result = leading_growth_rates(problem, mf.uniform().build(manifold), 12)
-    np.testing.assert_allclose(result, expected, atol=1e-14)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,9 @@ def test_leading_rates_of_large_matrices_are_those_of_dense_ones(monkeypatch):
     f = stationary_state(problem).density()
     dense = leading_growth_rates(problem, f, max_degree=18)
     monkeypatch.setattr(stability, "_DENSE", 100)
-    np.testing.assert_allclose(leading_growth_rates(problem, f, max_degree=18), dense, atol=1e-11)
+    np.testing.assert_allclose(
+        leading_growth_rates(problem, f, max_degree=18), dense, rtol=0, atol=1e-11
+    )
 
 
 def test_leading_rates_come_as_complex_pairs():

@@ -182,9 +182,9 @@ def test_no_bias_is_too_large():
     rows = rows_of(far, x)
     assert (rows[0].argmax(), rows[0, -1], rows[8, 0]) == (8, 1.0, 1.0)
     usa = mf.Attention([mf.Head()], "none", beta=2.0, mask=far.mask)
-    # All the weight on token 9, of e^{2 <x, y> - 2}.
+    # All the weight on token 9, of e^{2 <x, y> - 2}; a bias of 3000 rounds to 3000 eps.
     expected = np.exp(2.0 * x[0] @ x[8] - 2.0)
-    np.testing.assert_allclose(rows_of(usa, x)[0], expected * np.eye(9)[8], atol=1e-15)
+    np.testing.assert_allclose(rows_of(usa, x)[0], expected * np.eye(9)[8], rtol=1e-12, atol=1e-15)
     # Token 1 scores 2000 with itself, which the window of the others hides.
     x[0] *= 1000.0
     hidden = pair_weights(mf.Window(0.2), 9)
@@ -822,7 +822,7 @@ def test_symmetric_weights_climb_and_conserve():
         v = mf.Sphere().project(x, field.output(x, None))
         assert (rows * factor * (v**2).sum(axis=1)).mean() == pytest.approx(expected, abs=1e-12)
     turned = (rows[:, None] * np.cross(x, v)).mean(axis=0)
-    np.testing.assert_allclose(turned, 0.0, atol=1e-16)
+    np.testing.assert_allclose(turned, 0.0, rtol=0, atol=1e-16)
 
 
 def ring(width: float | None, count: int) -> np.ndarray:
@@ -866,7 +866,7 @@ def wave_rate(options: dict, count: int, degree: int, wave: int, weights=None) -
     modes = mf.position_modes(mf.Problem(space, attention), degree)
     profile = np.exp(2j * np.pi * wave * modes.positions)
     moved = modes.matrix @ profile
-    np.testing.assert_allclose(moved, moved[0] / profile[0] * profile, atol=1e-12)
+    np.testing.assert_allclose(moved, moved[0] / profile[0] * profile, rtol=0, atol=1e-12)
     rate = moved[0] / profile[0]
     assert np.abs(modes.eigenvalues - rate).min() < 1e-12
     return complex(rate)
