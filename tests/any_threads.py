@@ -9,7 +9,7 @@ from meanfield.engines.threads import set_threads, threads
 
 
 def check_any_threads(compute: Callable[[], Sequence[Any]]) -> Sequence[Any]:
-    """Results of 1 thread, after a comparison with those of 2, 3, and 2 threads again."""
+    """Results of 1 thread, after a comparison with results of 2, 3, and again 2 threads."""
     before, results = threads(), []
     try:
         for number in (1, 2, 3, 2):

@@ -27,7 +27,7 @@ BEGIN = ("--set", "time.end=0.8", "--set", "time.save=3")
 @pytest.mark.parametrize("form", ["", "--json", "--csv", "--provenance", "--provenance --json"])
 @pytest.mark.parametrize("kind", PHASES)
 def test_changed_bit_is_one_line(results, kind, form, tmp_path, cli):
-    """Edited numbers would pass for those of the command."""
+    """Edited numbers would pass for the command's."""
     path, name = tmp_path / "changed.h5", "moments" if kind == "run" else "standard_error"
     shutil.copy(results[kind], path)
     with h5py.File(path, "r+") as file:

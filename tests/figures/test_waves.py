@@ -58,7 +58,7 @@ def test_waves_are_predicted_near_uniform_of_heads_alone():
 
 
 def test_functions_of_time_have_no_wave_and_no_paths():
-    """Both would be those of the parameters at time 0, or an error would replace the figure."""
+    """Both would have the parameters of time 0, or an error would replace the figure."""
     law = mf.perturbed_uniform([[1, 0.001, 0.0]])
     head = mf.Head(value=lambda t: [[1.0, -1.0 - t], [1.0 + t, 1.0]])
     run = mf.simulate(mf.Problem(CIRCLE, mf.Attention([head], beta=2.0), initial=law), 0.1, save=2)

@@ -98,7 +98,7 @@ def test_pre_and_peri_share_a_curve():
 
 @pytest.mark.parametrize("placement", ["post", "pre", "peri", "ngpt", "depth_scaled"])
 def test_layers_approach_their_flow_at_first_order(placement):
-    """Layers would be those of another flow."""
+    """Layers would belong to another flow."""
     coarse, fine = (
         equiangular_layers(laid(SA, placement, h, count=round(2 / h), alpha=0.5), 8).cosine[-1]
         for h in (0.01, 0.005)

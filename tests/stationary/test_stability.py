@@ -138,7 +138,7 @@ def test_rates_that_do_not_settle_are_said(monkeypatch):
 
 
 def test_bad_input_is_refused():
-    """Without polar angles there are no orders; rates of time 0 are none of later times."""
+    """Without polar angles there are no orders; rates of time 0 do not hold later."""
     state = stationary_state(noisy(CIRCLE, mf.exponential(3.0), 0.9))
     refused("count must be at least 1, got 0", state.growth_rates, 0)
     rising = mf.Problem(CIRCLE, mf.exponential(lambda t: 3.0 + t), mf.USA)

@@ -1,4 +1,4 @@
-"""Terms of the user's own, against those of the package, in every carrier."""
+"""Terms of the user's own, against terms of the package, in every carrier."""
 
 import pickle
 from concurrent.futures import ProcessPoolExecutor
