@@ -32,7 +32,7 @@ def problems() -> dict[str, tuple[mf.Problem, dict[str, object]]]:
         "sphere, 2,000 tokens": (
             mf.Problem(sphere, mf.exponential(5.0), mf.USA), tokens | {"tokens": 2000}
         ),
-        "S^7, 300 tokens, softmax": (
+        "S^6, 300 tokens, softmax": (
             mf.Problem(many, mf.exponential(5.0), mf.SA), tokens | {"tokens": 300}
         ),
         "circle, density": (mf.Problem(circle, mf.exponential(9.0), mf.USA, on_circle), {}),
