@@ -20,7 +20,7 @@ _SIZES = Path("/proc/self/statm")
 # order eight holds 19 arrays, its dense output 15, and slopes the rest.
 MOVING = 52
 # Noisy tokens have no stages, but normal numbers, also of a bridge to a save inside a step.
-NOISY = 17
+NOISY = 14
 
 
 @cache
