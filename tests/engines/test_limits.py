@@ -100,7 +100,7 @@ def test_tokens_without_room_are_refused_before_they_are_drawn(monkeypatch):
     line = "400000 tokens of 1000 numbers would take about %s GiB of memory; .* 1 GiB. Take fewer"
     sphere, flat, eye = mf.Sphere(1000), mf.Euclidean(100_000), mf.from_points(np.eye(1, 100_000))
     for space, law, options, message in (
-        (sphere, [mf.normal_tokens(400_000, seed=0)], {}, line % 50.7),
+        (sphere, [mf.normal_tokens(400_000, seed=0)], {}, line % 41.7),
         (sphere, [], {"representation": "particles", "tokens": 400_000}, line % 155),
         (flat, [eye], {}, r"matrices of R\^100000 would take about 224 GiB"),
     ):
