@@ -3,11 +3,11 @@
 import core
 import numpy as np
 import pytest
+from any_threads import check_any_threads
 from head_oracle import B3, MASSES_3, TOKENS_3, V3, vectors
 from parameters import refused, together
 
 import meanfield as mf
-from meanfield.engines.threads import set_threads
 from meanfield.fields.blocks import attention_matrices, attention_output, row_entropies
 from meanfield.fields.heads import heads_interaction
 from meanfield.terms.attention import HeadMatrices
@@ -45,23 +45,18 @@ def test_blocks_are_the_sums_written_down(rate, none):
     np.testing.assert_allclose(out, exact, rtol=0, atol=1e-13 * size)
 
 
-@pytest.mark.usefixtures("same_threads")
 def test_replicas_are_systems_of_their_own_on_any_threads():
     """To the bit: neither what is beside them nor who computes them may enter."""
     rng = np.random.default_rng(4)
     x, m = rng.normal(size=(300, 24, 6)), rng.dirichlet(np.ones(24), size=300)
     # One of them needs the largest exponents of its rows.
     x[7] *= 30.0
-    found = []
-    for count in (1, 2):
-        set_threads(count)
-        found.append(attention_output(x, any_heads(6), m, mask="causal"))
-    np.testing.assert_array_equal(*found)
+    (out,) = check_any_threads(lambda: [attention_output(x, any_heads(6), m, mask="causal")])
     for r in (0, 7, 299):
         alone = attention_output(x[r], any_heads(6), m[r], mask="causal")
-        np.testing.assert_array_equal(found[0][r], alone)
+        np.testing.assert_array_equal(out[r], alone)
     prefix = attention_output(x[0, :9], any_heads(6), m[0, :9], mask="causal")
-    np.testing.assert_allclose(found[0][0, :9], prefix, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(out[0, :9], prefix, rtol=0, atol=1e-13)
 
 
 def test_replicas_may_have_matrices_of_their_own():

@@ -1,14 +1,13 @@
 """Figures: every kind is drawn from every sort of run, and says what it cannot draw."""
 
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from functools import cache
 
 import matplotlib
 import numpy as np
 import pytest
+from fresh_process import run_python
 from matplotlib.collections import LineCollection, PathCollection, QuadMesh
 from matplotlib.figure import Figure
 from parameters import refused, together
@@ -403,4 +402,4 @@ def test_figure_shows_in_a_notebook_and_changes_no_settings():
 )
 def test_matplotlib_is_loaded_no_more_than_needed(code):
     """Half a second would be lost, or a window opened."""
-    subprocess.run([sys.executable, "-c", f"import sys; {code}"], check=True)
+    run_python(f"import sys; {code}")

@@ -1,12 +1,12 @@
 """Pictures hold all that figures show: nothing is computed when they are drawn."""
 
-import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fresh_process import run_python
 
 import meanfield as mf
 from meanfield.described import Facts
@@ -119,4 +119,4 @@ def test_pictures_do_without_matplotlib():
         "assert circle_picture(run).paths\n"
         "assert 'matplotlib' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    run_python(code)

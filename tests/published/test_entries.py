@@ -1,13 +1,12 @@
 """Every figure of the gallery in its short form: numbers, arrays, drawing; and the table itself."""
 
 import io
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import published
 import pytest
+from fresh_process import run_python
 from published import ENTRIES
 from published.pages import maker_of
 
@@ -41,7 +40,4 @@ def test_table_is_sorted_and_loads_nothing_heavy():
     assert list(ENTRIES) == sorted(ENTRIES)
     code = "import published, sys; print('numpy' in sys.modules)"
     folder = Path(published.__file__).parents[1]
-    process = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
-    )
-    assert process.stdout == "False\n"
+    assert run_python(code, cwd=folder).stdout == "False\n"

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from noise import noisy
 from parameters import refused, together
 from scipy.integrate import solve_ivp
 from scipy.special import ive
@@ -126,9 +127,8 @@ def test_noise_keeps_independent_tokens_independent(manifold):
 @pytest.mark.parametrize("share, time", [(0.3, 9.0), (0.95, 200.0), (1.05, 915.0), (2.0, 30.0)])
 def test_noise_adds_what_the_tokens_draw(share, time):
     """Against the equation d/dt E|m|^2 = 2 lambda E|m|^2 + 2 D k^2 / N, integrated, all degrees."""
-    bare = mf.Problem(mf.Circle(), mf.exponential(20.0), mf.USA)
-    diffusivity = share * mf.critical_diffusivity(bare)
-    problem = mf.Problem(mf.Circle(), bare.kernel, mf.Flow("none", diffusivity=diffusivity))
+    problem = noisy(mf.Circle(), mf.exponential(20.0), share)
+    diffusivity = problem.flow.diffusivity
     k = np.arange(problem.kernel_degree + 1)
     rates = mf.growth_rates(problem, problem.kernel_degree)
     grown = solve_ivp(

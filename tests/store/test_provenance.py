@@ -3,12 +3,12 @@
 import importlib.metadata
 import os
 import platform
-import subprocess
 import sys
 
 import h5py
 import numpy as np
 import pytest
+from fresh_process import run_python
 from parameters import refused
 
 import meanfield as mf
@@ -31,9 +31,7 @@ def test_versions_do_not_depend_on_what_is_loaded():
     for name in ("ducc0", "h5py", "numba", "pyshtools", "scipy"):
         importlib.import_module(name)
     fresh = "from meanfield.store.provenance import provenance; print(provenance()['versions'])"
-    command = [sys.executable, "-c", fresh]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == provenance()["versions"]
+    assert run_python(fresh).stdout.strip() == provenance()["versions"]
 
 
 def test_missing_library_is_left_out(monkeypatch):
