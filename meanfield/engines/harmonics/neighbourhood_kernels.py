@@ -36,9 +36,7 @@ def linked_groups(tree: Tree, square: float) -> IntArray:
     """First point of the group of every point; points nearer than the squared chord are linked."""
     leader = np.arange(len(tree.points))
     clump = _clumps(tree, square, leader)
-    # Clumps that boxes link, directly or through others, need no search.
-    _link(tree, square, clump, leader, False)
-    _link(tree, square, clump, leader, True)
+    _link(tree, square, clump, leader)
     return _leaders(leader)  # type: ignore[no-any-return]
 
 
@@ -189,24 +187,23 @@ def _clumps(tree, square, leader):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _link(tree, square, clump, leader, search):  # type: ignore[no-untyped-def]
-    """Join points and clumps that are closer than the chord; search pairs of clumps if `search`."""
+def _link(tree, square, clump, leader):  # type: ignore[no-untyped-def]
+    """Join points and clumps that are closer than the chord."""
     first, last, child, box = tree.first, tree.last, tree.child, tree.box
-    stack = [(0, 0)]
+    stack, undecided = [(0, 0)], []
     while stack:
         a, b = stack.pop()
         if a == b and clump[a] or _nearest(box, a, b) >= square:
             continue
         if clump[a] and clump[b]:
-            if _leader(leader, first[a]) != _leader(leader, first[b]) and (
-                _farthest(box, a, b) < square or (search and _touch(tree, a, b, square))
-            ):
-                _join(leader, first[a], first[b])
+            if _leader(leader, first[a]) != _leader(leader, first[b]):
+                if _farthest(box, a, b) < square:
+                    _join(leader, first[a], first[b])
+                else:
+                    undecided.append((a, b))
             continue
         split_a, split_b = child[a] != 0 and not clump[a], child[b] != 0 and not clump[b]
         if not (split_a or split_b):
-            if search:
-                continue
             # A clump is split only where it meets a leaf that is no clump.
             split_a, split_b = child[a] != 0, child[b] != 0
         if a == b and split_a:
@@ -224,6 +221,10 @@ def _link(tree, square, clump, leader, search):  # type: ignore[no-untyped-def]
                 for j in range(first[b], last[b]):
                     if _distance(tree.points, i, j) < square:
                         _join(leader, i, j)
+    # Clumps that boxes link, directly or through others, need no search.
+    for a, b in undecided:
+        if _leader(leader, first[a]) != _leader(leader, first[b]) and _touch(tree, a, b, square):
+            _join(leader, first[a], first[b])
 
 
 @njit
