@@ -117,10 +117,12 @@ def _pair_energy(problem: Problem, measure: Density | Measure | None) -> float:
         return float("nan")
     kernel, x, mass = problem.own_kernel, measure.points, measure.mass
     function, _ = _potential(kernel)
-    rows = max(1, PAIRS_AT_ONCE // len(x))
+    # Kernels make a few arrays of the size of a block.
+    rows = max(1, PAIRS_AT_ONCE // (4 * len(x)))
     total = 0.0
     for i in range(0, len(x), rows):
-        cosines = np.clip(x[i : i + rows] @ x.T, -1.0, 1.0)
+        cosines = x[i : i + rows] @ x.T
+        np.clip(cosines, -1.0, 1.0, out=cosines)
         total += float(mass[i : i + rows] @ (function(cosines) @ mass))
     return total / _reference(kernel, problem.manifold.dimension)
 

@@ -39,10 +39,10 @@ def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np
     largest, rows = _square(space, radius), max(1, _PAIRS // max(len(points), 1))
     links = _links(space, points, largest, rows)
     if links is not None:
-        from scipy.sparse import coo_array
+        from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
-        graph = coo_array((np.ones(len(links[0]), bool), links), shape=2 * (len(points),))
+        graph = csr_array((np.ones(len(links[0])), *links), shape=2 * (len(points),))
         return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
     group = np.full(len(points), -1, dtype=np.int64)
     left, count = np.arange(len(points)), 0
@@ -64,15 +64,15 @@ def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np
 def _links(
     space: Geometry, points: FloatArray, largest: float, rows: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-    """Pairs of near points, if points have few of them; otherwise None."""
-    links: list[npt.NDArray[np.int64]] = []
+    """Near points of each, and the bounds of each one's, if there are few; otherwise None."""
+    links, bounds = [], [0]
     for i in range(0, len(points), rows):
-        near = np.argwhere(_squares(space, points[i : i + rows], points) < largest)
-        if len(near) > _FEW_LINKS * rows:
+        near = _squares(space, points[i : i + rows], points) < largest
+        links.append(np.flatnonzero(near) % len(points))
+        if len(links[-1]) > _FEW_LINKS * rows:
             return None
-        links.append(near + np.array([i, 0]))
-    each = np.concatenate(links) if links else np.zeros((0, 2), dtype=np.int64)
-    return each[:, 0], each[:, 1]
+        bounds.extend(bounds[-1] + np.cumsum(near.sum(axis=1)))
+    return np.concatenate(links), np.array(bounds)
 
 
 def _square(space: Geometry, radius: float) -> float:
@@ -85,5 +85,8 @@ def _squares(space: Geometry, x: FloatArray, y: FloatArray) -> FloatArray:
 
         # Near tokens may be far from 0, where products would lose their distance.
         return np.asarray(cdist(x, y, "sqeuclidean"))
-    lengths = [(each * each).sum(axis=1) for each in (x, y)]
-    return np.asarray(lengths[0][:, None] + lengths[1] - 2.0 * (x @ y.T))
+    # One array of pairs: memory for a second one costs more than the product.
+    squares = (-2.0 * x) @ y.T
+    squares += (x * x).sum(axis=1)[:, None]
+    squares += (y * y).sum(axis=1)
+    return np.asarray(squares)
