@@ -31,7 +31,6 @@ from meanfield.carriers.spectra import (
     per_coefficient,
     visible,
 )
-from meanfield.engines.partition import floored
 from meanfield.fields.interactions import AnyInteraction, interaction_of, transport
 from meanfield.fields.lost_digits import partition_error_of_density, series_noise
 from meanfield.fields.mean_field import Interaction, Transport
@@ -165,33 +164,29 @@ class DensityRepresentation(Representation):
         dE/dt is sum_l w_l m_l dm_l/dt; the dissipation int (Z |v|^2 + diffusivity * Laplacian Phi)
         dmu / strength on the grid. They agree where the products are resolved.
         """
-        values, grid = self.grid.to_nodal(state), self.grid
-        resolved = grid.resolved(state) if isinstance(grid, AxialGrid) else slice(None)
-        facts = {
-            "tail": self.tail(state),
-            "degree": float(self.grid.max_degree),
+        resolution, lowest = self._resolution(state), self._resolution(state).lowest
+        if isinstance(self.grid, AxialGrid):
             # Axial series are noise where sigma has no mass.
-            "density_min": float(values[resolved].min(initial=np.inf)),
+            values = self.grid.to_nodal(state)[self.grid.resolved(state)]
+            lowest = float(values.min(initial=np.inf))
+        facts = {
+            "tail": resolution.tail,
+            "degree": float(self.grid.max_degree),
+            "density_min": lowest,
         }
         if not isinstance(self.interaction, Interaction) or self.problem.layers is not None:
             return facts
-        return facts | self._energy_balance(self.interaction, time, state, values)
+        return facts | self._energy_balance(self.interaction, time, state, resolution.climb)
 
     def _energy_balance(
-        self, interaction: Interaction, time: float, state: State, values: FloatArray
+        self, interaction: Interaction, time: float, state: State, climb: float
     ) -> dict[str, float]:
-        mean_field = interaction.field(state)
-        derivative = self.rhs(time, state)
+        space, potential = self.problem.manifold, interaction.field(state).potential
         strength = self.problem.flow.strength * interaction.scale
-        rate = self.problem.manifold.inner(mean_field.potential, derivative) / strength
-        squared = self.grid.squared_norm(self.grid.gradient(mean_field.potential))
-        if mean_field.partition is not None:
-            squared = squared / floored(self.grid.to_nodal(mean_field.partition))
-        dissipation = float(self.grid.weights @ (values * squared)) / strength
+        rate, dissipation = space.inner(potential, self.rhs(time, state)), climb
         if self.problem.flow.diffusivity:
-            damped = self._diffusion * state
-            dissipation -= self.problem.manifold.inner(mean_field.potential, damped) / strength
-        return {"energy_rate": rate, "energy_dissipation": dissipation}
+            dissipation -= space.inner(potential, self._diffusion * state)
+        return {"energy_rate": rate / strength, "energy_dissipation": dissipation / strength}
 
     @cached_property
     def _resolution(self) -> LastSeen[Resolution]:

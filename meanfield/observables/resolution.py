@@ -7,6 +7,7 @@ alone do not: a density with k-fold symmetry has only multiples of k, and none m
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from meanfield.arrays import FloatArray, ModalArray
 from meanfield.bases.grid import Grid
 from meanfield.fields.interactions import AnyInteraction, interaction_of
+from meanfield.fields.mean_field import Interaction
 from meanfield.measures import Density, LabelledDensity, Measure
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import Manifold
@@ -27,6 +29,7 @@ class Resolution:
     fastest: float  # largest speed |v| at the nodes
     lowest: float  # least value at the nodes
     sizes: FloatArray  # (K + 1,): size of each degree
+    climb: float  # int Z |v|^2 dmu at the nodes; NaN for heads, labels
 
     def impossible(self, manifold: Manifold, error: float) -> str | None:
         """Reason why no density has these moments up to an error; None if one may.
@@ -62,9 +65,14 @@ def watch(interaction: AnyInteraction, grid: Grid, coefficients: ModalArray) -> 
     # The result shows values that are not finite.
     with np.errstate(all="ignore"):
         field = interaction.of_density(coefficients)
-        velocity, _ = field.on_nodes(grid)
+        velocity, below = field.on_nodes(grid)
         values = grid.to_nodal(coefficients)
-        fastest = float(np.sqrt(grid.squared_norm(velocity).max()))
+        squared = grid.squared_norm(velocity)
+        fastest = float(np.sqrt(squared.max()))
+        climb = math.nan
+        if isinstance(interaction, Interaction):
+            weighted = values * squared if below is None else values * squared * below
+            climb = float(grid.weights @ weighted)
         sizes = space.sizes_by_degree(coefficients)
         tail = spectral_tail(sizes)
         if fastest != 0:
@@ -75,7 +83,7 @@ def watch(interaction: AnyInteraction, grid: Grid, coefficients: ModalArray) -> 
             # About uniform the velocity of heads is a difference: subtract its rounding.
             beyond_noise = discarded - interaction.rounding * degrees
             tail = float(np.max(beyond_noise / (fastest * degrees), initial=tail))
-    return Resolution(tail, fastest, float(values.min()), sizes)
+    return Resolution(tail, fastest, float(values.min()), sizes, climb)
 
 
 def resolution(problem: Problem, measure: Density | Measure) -> float:
