@@ -55,13 +55,14 @@ def columns(rounds: int) -> None:
         degree = DEGREES[space.name]
         f = 0.2 * smooth(space, degree, 1)[0]
         f[0] = 1.0
-        for name, kernel, flow in (
-            ("USA", mf.exponential(5.0), mf.USA),
-            ("SA", mf.exponential(5.0), mf.SA),
-            ("heads", mf.Attention([mf.Head(score=np.diag([1.0, 0.5, 0.2][: space.ambient]))],
-                                   beta=2.0), mf.USA),
-        ):  # fmt: skip
-            field = interaction_of(mf.Problem(space, kernel, flow))
+        head = mf.Head(score=np.diag([1.0, 0.5, 0.2][: space.ambient]))
+        problems = {
+            "USA": mf.Problem(space, mf.exponential(5.0), mf.USA),
+            "SA": mf.Problem(space, mf.exponential(5.0), mf.SA),
+            "heads": mf.Problem(space, mf.Attention([head], "none", beta=2.0)),
+        }
+        for name, problem in problems.items():
+            field = interaction_of(problem)
             own = transport(field, degree)
             for count in (1, 4, 16):
                 rows = smooth(space, degree, count)
