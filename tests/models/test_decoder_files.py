@@ -258,6 +258,7 @@ def test_missing_files_and_memory_are_reported(tmp_path, monkeypatch):
     refused("config.json: No such file.*a decoder is a .gguf file", load, tmp_path)
     write_folder(tmp_path, random_arrays())
     monkeypatch.setattr(limits, "available_memory", lambda: 1000.0)
+    monkeypatch.setattr(limits, "_LITTLE", 0.0)
     refused("in double precision would take about", load, tmp_path)
     (tmp_path / "model.safetensors").unlink()
     refused("model.safetensors: No such file", load, tmp_path)

@@ -278,6 +278,7 @@ def test_texts_that_are_too_short_or_long_are_refused(decoder, texts, reason):
 def test_memory_is_refused_beforehand(decoder, monkeypatch):
     """A long text would fill the memory of the machine."""
     monkeypatch.setattr("meanfield.engines.limits.available_memory", lambda: 1e5)
+    monkeypatch.setattr("meanfield.engines.limits._LITTLE", 0.0)
     message = r"a diagnosis of 150 tokens would take about .* GiB of memory.*Take shorter texts"
     refused(message, mf.diagnose, decoder, [_TEXTS[1]])
 
