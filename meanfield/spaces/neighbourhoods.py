@@ -83,9 +83,14 @@ def mean_points(
         # In the half plane of a meridian, which needs two of d columns.
         sine, cosine = (np.bincount(group, mass * f(points), count) for f in (np.sin, np.cos))
         return np.asarray(np.arctan2(sine, cosine))
-    columns = (np.cos(points), np.sin(points)) if space.is_circle else space.vectors(points).T
-    sums = [np.bincount(group, mass * column, count) for column in columns]
-    mean = np.column_stack(sums).astype(np.float64, copy=False)
+    if space.is_circle:
+        sums = [np.bincount(group, mass * f(points), count) for f in (np.cos, np.sin)]
+        mean = np.column_stack(sums).astype(np.float64, copy=False)
+    else:
+        from scipy.sparse import csc_array
+
+        members = csc_array((mass, group, np.arange(len(mass) + 1)), shape=(count, len(mass)))
+        mean = members @ space.vectors(points)
     total = np.asarray(np.bincount(group, mass, count), dtype=np.float64)
     return directions(space, mean, total) if space.is_sphere else mean / total[:, None]
 
