@@ -39,8 +39,8 @@ TOLERANCE = 1e-6
 """Tolerance of steps. Their errors grow like fluctuations: second moments of 24,000 runs err by
 less than a thousandth of their standard errors."""
 
-# Tokens of the runs that move together: their stages stay in cache.
-_TOKENS_AT_ONCE = 2**15
+# Tokens in a block of runs, and coordinates of those that move together: stages stay in cache.
+_TOKENS_AT_ONCE, _NUMBERS_AT_ONCE = 2**15, 2**17
 # Runs of more tokens are faster one by one, by moments.
 _FEW_TOKENS = 128
 # Runs by moments in a block.
@@ -192,11 +192,18 @@ def moved_together(
 ) -> Iterator[tuple[Numbers, Numbers, FloatArray]]:
     """Tokens (R, n, d) of many runs under their own attention, see `replicas_at`."""
     velocity = pair_velocity(problem)
+    count = max(1, _NUMBERS_AT_ONCE // start[0].size)
     try:
         with one_blas_thread():
-            yield from replicas_at(
-                lambda _, x: velocity(x), start, times, tolerance=tolerance, retract=unit_vectors
-            )
+            for first in range(0, len(start), count):
+                for numbers, indices, x in replicas_at(
+                    lambda _, x: velocity(x),
+                    start[first : first + count],
+                    times,
+                    tolerance=tolerance,
+                    retract=unit_vectors,
+                ):
+                    yield first + numbers, indices, x
     except FloatingPointError as error:
         raise SimulationError(0.0, 0, str(error)) from None
 
