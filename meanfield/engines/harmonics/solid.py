@@ -34,11 +34,12 @@ _NO_VECTORS = np.empty((0, 3))
 # moments or values, and for gradients (tests/benchmarks/sphere_methods.py). Above the last degree
 # sums over pairs are as fast.
 _CROSSOVERS = (
-    (25, math.inf, math.inf),
-    (32, 100_000, 3_500),
-    (40, 5_000, 2_500),
-    (48, 2_500, 2_000),
-    (64, 1_500, 1_000),
+    (20, math.inf, math.inf),
+    (25, math.inf, 5_000),
+    (32, 8_500, 2_000),
+    (40, 3_500, 1_400),
+    (48, 2_100, 1_300),
+    (64, 1_400, 1_100),
 )
 # Products that take a thread about 0.2 ms, longer than its start.
 _CHUNK_PRODUCTS = 1 << 19
