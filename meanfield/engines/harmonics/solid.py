@@ -34,8 +34,10 @@ _NO_VECTORS = np.empty((0, 3))
 # moments or values, and for gradients (tests/benchmarks/sphere_methods.py). Above the last degree
 # sums over pairs are as fast.
 _CROSSOVERS = (
-    (20, math.inf, math.inf),
+    (21, math.inf, math.inf),
+    (23, math.inf, 8_000),
     (25, math.inf, 5_000),
+    (28, math.inf, 2_800),
     (32, 8_500, 2_000),
     (40, 3_500, 1_400),
     (48, 2_100, 1_300),

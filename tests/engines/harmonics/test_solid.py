@@ -117,6 +117,6 @@ def test_own_velocity_is_moments_and_gradient_in_one(count, flow):
 
 
 def test_own_velocity_is_left_to_transforms_where_they_are_faster():
-    """Degree 32 would be slower from 3,500 tokens on."""
+    """Degree 32 would be slower from 2,000 tokens on."""
     points = Sphere().random_points(4_000, np.random.default_rng(0))
     assert own_velocity(points, None, np.ones(33)) is None
