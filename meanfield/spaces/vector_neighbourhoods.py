@@ -64,8 +64,11 @@ def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np
 def _links(
     space: Geometry, points: FloatArray, largest: float, rows: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-    """Near points of each, and the bounds of each one's, if there are few; otherwise None."""
-    links, bounds = [], [0]
+    """Near points, those of the first point first, and where those of each begin, as CSR has them.
+
+    None if there are many.
+    """
+    links, bounds = [np.zeros(0, dtype=np.int64)], [0]
     for i in range(0, len(points), rows):
         near = _squares(space, points[i : i + rows], points) < largest
         links.append(np.flatnonzero(near) % len(points))

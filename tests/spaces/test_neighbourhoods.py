@@ -139,7 +139,7 @@ def test_many_angles_need_no_sort_where_they_are_everywhere(law):
     assert group.max() == linked(CIRCLE, points[inside], radius).max() == 0
 
 
-@pytest.mark.parametrize("space", [CIRCLE, SPHERE], ids=repr)
+@pytest.mark.parametrize("space", [CIRCLE, SPHERE, mf.Sphere(5)], ids=repr)
 def test_no_points_have_no_neighbours(space):
     """Where every point is a straggler nothing is left, and that is no error."""
     none = np.zeros((0, *space.point_shape))
