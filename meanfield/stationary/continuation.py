@@ -337,8 +337,6 @@ class Family:
 
     def free_energy(self, point: CurvePoint) -> float:
         """Free energy above uniform at the same parameters; NaN if none is known."""
-        if not self.problem.zonal.has_free_energy:
-            return math.nan
         return self.equation.free_energy(self.moments(point), self.diffusivity(point.parameter))
 
     def sharpness(self, point: CurvePoint) -> float:
