@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from meanfield.results.report import Report
 
 _RUN_AXES = {"run", "repetition"}
-_CASTS: dict[Any, Callable[[Any], Any]] = {"float": float, "int": int, "str": str, "bool": bool}
+# Annotations are names in modules with `from __future__ import annotations`, and types in others.
+_CASTS: dict[Any, Callable[[Any], Any]] = {
+    key: kind for kind in (float, int, str, bool) for key in (kind, kind.__name__)
+}
 
 
 @dataclass(frozen=True)

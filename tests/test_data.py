@@ -3,6 +3,7 @@
 import copy
 import pickle
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from parameters import together
 
 import meanfield as mf
+from meanfield.described import StudyResult, attribute
 from meanfield.runfile.sections import INITIAL
 from meanfield.spaces import MANIFOLDS
 from meanfield.stationary.symmetry import axisymmetric
@@ -93,6 +95,17 @@ def test_every_law_of_run_files_is_here():
 def test_things_say_what_they_are(thing, text):
     """A notebook would print a thousand numbers, or an address in memory."""
     assert repr(thing).startswith(text)
+
+
+def test_attributes_are_read_by_annotations_that_are_types():
+    """Results of modules without `from __future__ import annotations` could not be read back."""
+
+    @dataclass
+    class Result(StudyResult):
+        attributes: dict[str, Any]
+        beta: float = attribute()
+
+    assert type(Result.restored({}, {"beta": 2}).beta) is float
 
 
 def test_bracket_is_a_number_where_one_is_wanted():
