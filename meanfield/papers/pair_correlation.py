@@ -39,7 +39,7 @@ import numpy.typing as npt
 from meanfield.arguments import at_least, checked
 from meanfield.arrays import FloatArray
 from meanfield.observables.energies import energy_multipliers
-from meanfield.papers.saved_states import saved_states
+from meanfield.papers.saved_states import SolutionEnds, saved_states
 from meanfield.problem import Problem
 from meanfield.spaces.manifold import laplacian_eigenvalues
 from meanfield.spectrum.isotropic import ZonalProblem
@@ -140,7 +140,7 @@ def kirkwood_closure(
         try:
             with np.errstate(all="ignore"):
                 state = saved_states(speed, state, np.array([time - reached]))[0]
-        except ValueError:
+        except SolutionEnds:
             break  # no step is short enough for the peak
         if not np.abs(state[degree // 2 :]).max() < _RESOLVED:
             break

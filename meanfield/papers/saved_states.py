@@ -13,6 +13,10 @@ from meanfield.arrays import FloatArray
 _TOLERANCE = 1e-13
 
 
+class SolutionEnds(ValueError):
+    """No solution of an equation beyond some time."""
+
+
 def saved_states(
     speed: Callable[[float, npt.NDArray[Any]], npt.NDArray[Any]],
     start: npt.NDArray[Any],
@@ -20,7 +24,7 @@ def saved_states(
 ) -> npt.NDArray[Any]:
     """States (saves, n) of y' = speed(t, y) by DOP853, with a step that ends at each time.
 
-    ValueError if the solution ends earlier.
+    SolutionEnds if the solution ends earlier.
     """
     from scipy.integrate import solve_ivp
 
@@ -34,7 +38,7 @@ def saved_states(
                 speed, (reached, time), last, method="DOP853", rtol=_TOLERANCE, atol=_TOLERANCE
             )
             if not run.success:
-                raise ValueError(f"no states after the time {run.t[-1]:g}: {run.message}")
+                raise SolutionEnds(f"no states after the time {run.t[-1]:g}: {run.message}")
             last = run.y[:, -1]
         states.append(last)
         reached = float(time)

@@ -23,7 +23,7 @@ from meanfield.papers.random_layers import (
     simplex_overlap,
     token_moments,
 )
-from meanfield.papers.saved_states import saved_states
+from meanfield.papers.saved_states import SolutionEnds, saved_states
 
 RULES = ("ito", "stratonovich")
 # Orthogonal start; rows d = 2, 3, 4, 5, 8, 16, columns beta = 0.5, 1, 2, 3. By Gauss-Jacobi
@@ -424,7 +424,8 @@ def test_values_out_of_range_are_refused():
         message = "overlap must lie between -0.143 and 1"
         refused(message, simplex_overlap, 8, 1.0, one, overlap)
     message = "no states after the time 1: Required step size"
-    refused(message, saved_states, lambda t, y: y**2, one, np.array([0.5, 2.0]))
+    times = np.array([0.5, 2.0])
+    refused(message, saved_states, lambda t, y: y**2, one, times, error=SolutionEnds)
 
 
 def test_stages_of_drawn_values_are_random_layers():
