@@ -284,7 +284,7 @@ def test_only_betas_may_be_added_to_a_diagram(tmp_path):
     text = "another problem: resume=True may only add betas"
     refused(text, grow, lambda beta: family(beta, mf.SA), [2.0])
     refused(r"betas lacks 2, which .*d\.h5 holds: resume=True may", grow, family, [3.0])
-    text = "progress sees branches that are made here: leave out"
+    text = "branches are computed in this process and not written: leave out output"
     refused(text, phase_diagram, family, [3.0], workers=2, progress=lambda branches: branches)
 
 
