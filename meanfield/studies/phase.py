@@ -323,8 +323,10 @@ def phase_diagram(
                           None if callable(progress) else progress)  # fmt: skip
     if callable(progress):
         if output is not None or workers is not None or executor is not None:
-            raise ValueError("with a function as progress, branches are computed in this "
-                             "process and not written: leave out output, workers and executor.")  # fmt: skip
+            raise ValueError(
+                "with a function as progress, branches are computed in this process and not "
+                "written: leave out output, workers and executor."
+            )
         branches = progress(map(primary_branch, problems))
         points = tuple(onset(branch) for branch in branches)
         return diagram_of(problems, points, tricritical_of(problem_at, problems))
