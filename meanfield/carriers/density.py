@@ -164,7 +164,8 @@ class DensityRepresentation(Representation):
         dE/dt is sum_l w_l m_l dm_l/dt; the dissipation int (Z |v|^2 + diffusivity * Laplacian Phi)
         dmu / strength on the grid. They agree where the products are resolved.
         """
-        resolution, lowest = self._resolution(state), self._resolution(state).lowest
+        resolution = self._resolution(state)
+        lowest = resolution.lowest
         if isinstance(self.grid, AxialGrid):
             # Axial series are noise where sigma has no mass.
             values = self.grid.to_nodal(state)[self.grid.resolved(state)]
@@ -176,14 +177,14 @@ class DensityRepresentation(Representation):
         }
         if not isinstance(self.interaction, Interaction) or self.problem.layers is not None:
             return facts
-        return facts | self._energy_balance(self.interaction, time, state, resolution.climb)
+        return facts | self._energy_balance(self.interaction, time, state, resolution.dissipation)
 
     def _energy_balance(
-        self, interaction: Interaction, time: float, state: State, climb: float
+        self, interaction: Interaction, time: float, state: State, dissipation: float
     ) -> dict[str, float]:
         space, potential = self.problem.manifold, interaction.field(state).potential
         strength = self.problem.flow.strength * interaction.scale
-        rate, dissipation = space.inner(potential, self.rhs(time, state)), climb
+        rate = space.inner(potential, self.rhs(time, state))
         if self.problem.flow.diffusivity:
             dissipation -= space.inner(potential, self._diffusion * state)
         return {"energy_rate": rate / strength, "energy_dissipation": dissipation / strength}

@@ -241,7 +241,7 @@ class LabelledRepresentation(Representation):
             error = of_sum = self.field.label_error(parts)
             if np.isfinite(self.labels.band):
                 error = self.field.label_error(self._frames(state))
-            return _Resolution(tail, fastest, lowest, sizes, math.nan, error, of_sum)
+            return _Resolution(tail, fastest, lowest, sizes, error, of_sum)
 
     @cached_property
     def _growth_limit(self) -> float:

@@ -8,7 +8,7 @@ alone do not: a density with k-fold symmetry has only multiples of k, and none m
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,7 +29,8 @@ class Resolution:
     fastest: float  # largest speed |v| at the nodes
     lowest: float  # least value at the nodes
     sizes: FloatArray  # (K + 1,): size of each degree
-    climb: float  # int Z |v|^2 dmu at the nodes; NaN for heads, labels
+    # scale * int Z |v|^2 dmu at the nodes, scale as in `Interaction`; NaN for heads and labels.
+    dissipation: float = field(default=math.nan, kw_only=True)
 
     def impossible(self, manifold: Manifold, error: float) -> str | None:
         """Reason why no density has these moments up to an error; None if one may.
@@ -59,20 +60,20 @@ def watch(interaction: AnyInteraction, grid: Grid, coefficients: ModalArray) -> 
         |div(f v)|_l / (l max|v|),   K < l <= 3 K / 2,
 
     the transfer to degree l from its neighbours during one turn by advection. The grid is chosen
-    for a density of degree up to K / 2: products of two end at K, of three at 3 K / 2.
+    for a density of degree up to K / 2: products of two end at K, of three at 3 K / 2. The
+    dissipation takes the same velocity.
     """
     space, degree = interaction.manifold, grid.max_degree
     # The result shows values that are not finite.
     with np.errstate(all="ignore"):
-        field = interaction.of_density(coefficients)
-        velocity, below = field.on_nodes(grid)
+        velocity, below = interaction.of_density(coefficients).on_nodes(grid)
         values = grid.to_nodal(coefficients)
         squared = grid.squared_norm(velocity)
         fastest = float(np.sqrt(squared.max()))
-        climb = math.nan
+        dissipation = math.nan
         if isinstance(interaction, Interaction):
             weighted = values * squared if below is None else values * squared * below
-            climb = float(grid.weights @ weighted)
+            dissipation = float(grid.weights @ weighted)
         sizes = space.sizes_by_degree(coefficients)
         tail = spectral_tail(sizes)
         if fastest != 0:
@@ -83,7 +84,7 @@ def watch(interaction: AnyInteraction, grid: Grid, coefficients: ModalArray) -> 
             # About uniform the velocity of heads is a difference: subtract its rounding.
             beyond_noise = discarded - interaction.rounding * degrees
             tail = float(np.max(beyond_noise / (fastest * degrees), initial=tail))
-    return Resolution(tail, fastest, float(values.min()), sizes, climb)
+    return Resolution(tail, fastest, float(values.min()), sizes, dissipation=dissipation)
 
 
 def resolution(problem: Problem, measure: Density | Measure) -> float:
