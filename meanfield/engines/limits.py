@@ -21,7 +21,7 @@ _SIZES = Path("/proc/self/statm")
 MOVING = 52
 # Noisy tokens have no stages, but normal numbers, also of a bridge to a save inside a step.
 NOISY = 14
-# Needs of fewer bytes are not compared with the limits: no process runs with less.
+# Needs of fewer bytes are not compared with the limits: to read these takes 0.3 ms.
 _LITTLE = 2.0**24
 
 
@@ -59,8 +59,10 @@ def available_memory() -> float:
 
 
 def check_memory(need: float, what: str, remedy: str, available: float | None = None) -> None:
-    """Refuse a need of more bytes than `available`, by default `available_memory()`."""
-    # Reading the limits takes 0.3 ms.
+    """Refuse a need of more bytes than `available`.
+
+    By default that is `available_memory()`, for needs of 16 MiB and more.
+    """
     if available is None and need < _LITTLE:
         return
     available = available_memory() if available is None else available
