@@ -39,8 +39,10 @@ TOLERANCE = 1e-6
 """Tolerance of steps. Their errors grow like fluctuations: second moments of 24,000 runs err by
 less than a thousandth of their standard errors."""
 
-# Tokens in a block of runs, and coordinates of those that move together: stages stay in cache.
-_TOKENS_AT_ONCE, _NUMBERS_AT_ONCE = 2**15, 2**17
+# Tokens of the runs in a block.
+_TOKENS_AT_ONCE = 2**15
+# Coordinates of the runs that move together: their stages stay in cache.
+_COORDINATES_AT_ONCE = 2**17
 # Runs of more tokens are faster one by one, by moments.
 _FEW_TOKENS = 128
 # Runs by moments in a block.
@@ -192,7 +194,7 @@ def moved_together(
 ) -> Iterator[tuple[Numbers, Numbers, FloatArray]]:
     """Tokens (R, n, d) of many runs under their own attention, see `replicas_at`."""
     velocity = pair_velocity(problem)
-    count = max(1, _NUMBERS_AT_ONCE // start[0].size)
+    count = max(1, _COORDINATES_AT_ONCE // start[0].size)
     try:
         with one_blas_thread():
             for first in range(0, len(start), count):
