@@ -66,6 +66,17 @@ def test_runs_that_move_together_count_as_those_that_move_alone(problem, tokens,
     np.testing.assert_allclose(together.centre, alone.centre, rtol=0, atol=1e-6)
 
 
+def test_runs_are_the_same_in_groups_of_any_size(monkeypatch):
+    """Results of the second group would stand in the place of the first one's."""
+    options = {"tokens": 20, "runs": 5, "times": (1.5,)}
+    whole = mf.ensemble(PROBLEM, **options)
+    two_runs = 2 * 20 * 2  # coordinates
+    monkeypatch.setattr("meanfield.studies.token_runs._COORDINATES_AT_ONCE", two_runs)
+    split = mf.ensemble(PROBLEM, **options)
+    for name, values in whole.stored_values().items():
+        np.testing.assert_array_equal(split.stored_values()[name], values)
+
+
 def test_an_interrupt_leaves_balanced_sizes():
     """All runs of one size would be done before the next size begins."""
     study = plan((20, 60), 640)
