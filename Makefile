@@ -48,12 +48,13 @@ QUICK := tests/oracles tests/terms tests/fields/test_mean_field.py tests/test_ar
 
 .PHONY: run quick test oldest newest newest-quick wheel sdist coverage slow slow-slice browser verify faults mutations lint types docs notebook gallery experiments encoder decoder benchmarks clean
 
-# The first run compiles kernels; a second process compiles those of tokens, about half, meanwhile.
-TOKENS := import meanfield as mf; problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.USA); \
+# The first run compiles kernels. A second process compiles those of tokens, about half, meanwhile;
+# nothing waits for it, and if it fails, the run compiles them itself.
+COMPILE_TOKENS := import meanfield as mf; problem = mf.Problem(mf.Circle(), mf.exponential(9.0), mf.USA); \
 	mf.simulate(problem, 0.1, tokens=3000, representation="particles", progress=False)
 
 run: $(VENV)/.installed
-	test -e $(MAIN)/run.h5 || $(BIN)/python -c '$(TOKENS)' 2>/dev/null & \
+	test -e $(MAIN)/run.h5 || $(BIN)/python -c '$(COMPILE_TOKENS)' 2>/dev/null & \
 	$(BIN)/meanfield run $(MAIN)/run.toml --overwrite
 	$(BIN)/meanfield plot $(MAIN)/run.h5 -o $(MAIN)/run.png
 
