@@ -1,9 +1,9 @@
 """Cost of saved times, beside the run itself.
 
-The same run with 2 and with 121 saved times: of states alone, and with the usual observables
-(clusters, energy, peaks ...). Processor seconds on one thread, interleaved rounds; ratios are
-median (quartiles). Evaluations of the right-hand side stand beside them. Then one save of a
-million tokens with the usual observables, uniform and in five clusters.
+The same run with 2 and with 121 saved times: with clusters and energy, which every run has, and
+with the usual observables (peaks ...) too. Processor seconds on one thread, interleaved rounds;
+ratios are median (quartiles). Evaluations of the right-hand side stand beside them. Then one save
+of a million tokens with the usual observables, uniform and in five clusters.
 
 Run: python tests/benchmarks/saved_times.py [--quick]
 """
@@ -75,29 +75,29 @@ def million(space: mf.Circle | mf.Sphere, width: float) -> mf.Measure:
 def main() -> None:
     chosen = options(__doc__).parse_args()
     use_threads(1)
-    print(f"{'':26} {'2 saves, s':>10} {f'{SAVES}: states alone':>22} {'with observables':>22}"
+    print(f"{'':26} {'2 saves, s':>10} {f'{SAVES}: few observables':>22} {'usual ones':>22}"
           f" {'evaluations':>12}")  # fmt: skip
     for name, (problem, arguments) in problems().items():
-        alone = arguments | {"observables": []}
+        few = arguments | {"observables": []}
         calls = {
-            "two": run(problem, 2, alone),
-            "states": run(problem, SAVES, alone),
-            "observed": run(problem, SAVES, arguments),
+            "two": run(problem, 2, few),
+            "few": run(problem, SAVES, few),
+            "usual": run(problem, SAVES, arguments),
         }
         times = side_by_side(calls, 3 if chosen.quick else 9, least=0.1)
         two = times["two"]
         counts = [int(call().diagnostics["evaluations"][-1]) for call in list(calls.values())[:2]]
         print(
-            f"{name:26} {two.seconds:10.4f} {times['states'].over(two):>22}"
-            f" {times['observed'].over(two):>22} {counts[0]:>5d} {counts[1]:>6d}",
+            f"{name:26} {two.seconds:10.4f} {times['few'].over(two):>22}"
+            f" {times['usual'].over(two):>22} {counts[0]:>5d} {counts[1]:>6d}",
             flush=True,
         )
     for name in ("circle, 2,000 tokens", "sphere, 2,000 tokens"):
         problem, _ = problems()[name]
-        spread, close = (save(problem, million(problem.manifold, w)) for w in (np.inf, 0.01))
-        print(
-            f"{name[:6]}, 10^6 tokens: a save takes {spread:.2f} s, in five clusters {close:.2f} s"
-        )
+        space = problem.manifold
+        uniform, clustered = (save(problem, million(space, width)) for width in (np.inf, 0.01))
+        print(f"{space.name}, 10^6 tokens: a save takes {uniform:.2f} s,"
+              f" in five clusters {clustered:.2f} s")  # fmt: skip
 
 
 if __name__ == "__main__":

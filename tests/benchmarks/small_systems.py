@@ -83,7 +83,7 @@ def main() -> None:
     use_threads(1)
     count = 256 if quick else 1024
     print(f"{count} systems of {TOKENS} tokens")
-    print(f"{'space':>8} {'by':>6} {'CPU s':>8} {'/ ours':>20}  largest distance from ours")
+    print(f"{'space':>10} {'by':>6} {'CPU s':>8} {'/ ours':>20}  largest distance from ours")
     for space in (mf.Circle(), mf.Sphere(), mf.Sphere(128)):
         problem = mf.Problem(space, mf.exponential(BETA), mf.SA)
         points = space.random_points(count * TOKENS, np.random.default_rng(0))
@@ -96,7 +96,7 @@ def main() -> None:
         for name, end in ends.items():
             apart = np.linalg.norm(end - ends["ours"], axis=2).max()
             print(
-                f"{space.name:>8} {name:>6} {times[name].seconds:8.3f}"
+                f"{space.name:>10} {name:>6} {times[name].seconds:8.3f}"
                 f" {times[name].over(times['ours']):>20}  {apart:.0e}",
                 flush=True,
             )
