@@ -89,6 +89,7 @@ def mean_points(
     else:
         from scipy.sparse import csc_array
 
+        # (count, n): one sparse product sums all coordinates.
         members = csc_array((mass, group, np.arange(len(mass) + 1)), shape=(count, len(mass)))
         mean = members @ space.vectors(points)
     total = np.asarray(np.bincount(group, mass, count), dtype=np.float64)
