@@ -94,12 +94,14 @@ def map_chunks(function: Callable[[int], _Result], count: int) -> list[_Result]:
                 raise
 
     futures: list[Future[None]] = []
-    try:
-        _submit(work, helpers, futures)
-        work()
-    finally:
-        running = [future for future in futures if not future.cancel()]
-        errors = [future.exception() for future in running]
+    # BLAS on all cores in each thread would be many times slower on a busy machine.
+    with one_blas_thread():
+        try:
+            _submit(work, helpers, futures)
+            work()
+        finally:
+            running = [future for future in futures if not future.cancel()]
+            errors = [future.exception() for future in running]
     for error in errors:
         if error is not None:
             raise error
