@@ -120,9 +120,12 @@ class KernelCache(FunctionCache):
                 # The index is unreadable: begin a new one.
                 self.flush()
                 super().save_overload(sig, data)
-        except Exception as error:
-            reason = getattr(error, "strerror", None) or error
+        except OSError as error:
+            reason = error.strerror or error
             _say_once(f"compiled kernels cannot be kept in {self.cache_path}: {reason}")
+        except Exception:
+            # An interrupt leaves a kernel that is not whole: it is compiled again next time.
+            return
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         return (*super()._index_key(sig, codegen), packaged.content_key(self._py_func))
