@@ -467,14 +467,14 @@ def checked(thing: _Checked) -> _Checked:
 def checked_as(
     model: Callable[_Arguments, Any],
 ) -> Callable[[Callable[..., _Result]], Callable[_Arguments, _Result]]:
-    """Check the arguments of a function by the signature of another one, and take that signature.
+    """Check the arguments of a function by the signature of another one, and take its parameters.
 
     >>> def run(end: float, save: int = 61) -> str: ...
     >>> @checked_as(run)
     ... def count(*arguments, **options):
     ...     return signature(run).bind(*arguments, **options).arguments
     >>> count(2, save=3), signature(count)
-    ({'end': 2, 'save': 3}, <Signature (end: 'float', save: 'int' = 61) -> 'str'>)
+    ({'end': 2, 'save': 3}, <Signature (end: 'float', save: 'int' = 61)>)
     >>> count("2")
     Traceback (most recent call last):
     TypeError: count: end must be a number, got '2' (str).
@@ -482,7 +482,10 @@ def checked_as(
 
     def decorate(function: Callable[..., _Result]) -> Callable[_Arguments, _Result]:
         guarded = _guarded(function, function.__name__, unwrap(model))
-        guarded.__signature__ = signature(model)  # type: ignore[attr-defined]
+        returned = signature(function).return_annotation
+        guarded.__signature__ = signature(model).replace(  # type: ignore[attr-defined]
+            return_annotation=returned
+        )
         return guarded
 
     return decorate

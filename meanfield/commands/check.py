@@ -312,7 +312,7 @@ def check(*arguments: Any, **options: Any) -> RunFacts:
 
     Returns
     -------
-    dict of str to str or number
+    RunFacts: a dict of str to str or number
         Prints as `meanfield check` does.
 
     Examples

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from meanfield.arguments import checked
-from meanfield.progress import followed
+from meanfield.progress import followed, wants_bar
 from meanfield.runs import Run
 from meanfield.store.result_file import load
 from meanfield.verification import energies, integrated, motions, states
@@ -66,7 +66,7 @@ class Checks:
 def verify(
     run: Run | str | os.PathLike[str],
     *,
-    progress: bool | Callable[[Checks], Iterable[Check]] = False,
+    progress: bool | Callable[[Checks], Iterable[Check]] | None = None,
 ) -> Verification:
     """Check a run by all laws that apply to its problem.
 
@@ -83,8 +83,9 @@ def verify(
     ----------
     run : Run or path
         A run, or its file. States that are not stored or loaded are not checked.
-    progress : bool or callable (checks) -> checks
-        Show a bar, or pass the checks through the callable; `len(checks)` is their number.
+    progress : bool or callable (checks) -> checks, optional
+        Show a bar, by default in notebooks; or pass the checks through the callable;
+        `len(checks)` is their number.
 
     Returns
     -------
@@ -115,7 +116,7 @@ def verify(
     checks = Checks(stored, path)
     if callable(progress):
         return Verification(tuple(progress(checks)))
-    if progress:
+    if wants_bar(progress):
         bar = followed(checks, len(checks), "verify", note=lambda check: check.name)
         return Verification(tuple(bar))
     return Verification(tuple(checks))
