@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from meanfield.arguments import checked
+from meanfield.engines.threads import one_blas_thread
 from meanfield.progress import followed, wants_bar
 from meanfield.runs import Run
 from meanfield.store.result_file import load
@@ -114,9 +115,11 @@ def verify(
             "run."
         )
     checks = Checks(stored, path)
+    shown: Iterable[Check] = checks
     if callable(progress):
-        return Verification(tuple(progress(checks)))
-    if wants_bar(progress):
-        bar = followed(checks, len(checks), "verify", note=lambda check: check.name)
-        return Verification(tuple(bar))
-    return Verification(tuple(checks))
+        shown = progress(checks)
+    elif wants_bar(progress):
+        shown = followed(checks, len(checks), "verify", note=lambda check: check.name)
+    # As in runs: on a busy machine several threads make sums over pairs many times slower.
+    with one_blas_thread():
+        return Verification(tuple(shown))
