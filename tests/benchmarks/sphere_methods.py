@@ -1,8 +1,10 @@
 """From how many tokens on are transforms faster than solid harmonics, and these than pairs?
 
-For several degrees: tokens at which moments, and gradients, cost the same by either method of
-`engines.harmonics.points` (--: never up to 100,000), the table `solid._CROSSOVERS`; and tokens at
-which a velocity by solid harmonics costs as much as the sum over pairs, `direct_sum_limit`.
+For the degrees of the table `solid._CROSSOVERS`: tokens at which moments cost the same by either
+method of `engines.harmonics.points` (--: never up to 100,000), and at which a velocity of solid
+harmonics alone, which pass over the tokens once, costs as much as the faster moments and
+gradients by transforms. Then tokens at which a velocity costs as much as the sum over pairs,
+`direct_sum_limit`.
 Processor time of one thread, medians of interleaved rounds, bisection on a logarithmic scale.
 Run: python tests/benchmarks/sphere_methods.py
 """
@@ -15,8 +17,7 @@ import numpy as np
 from side_by_side import Call, options, side_by_side, use_threads
 
 import meanfield as mf
-from meanfield.engines.harmonics import solid, transforms
-from meanfield.engines.harmonics.coefficients import count_of
+from meanfield.engines.harmonics import solid, tokens, transforms
 from meanfield.fields import engines
 from meanfield.fields.mean_field import Interaction
 from meanfield.spaces.sphere.sphere import Sphere
@@ -45,11 +46,12 @@ def crossover(calls: Callable[[np.ndarray], tuple[Call, Call]], low: int, high: 
 def main() -> None:
     quick = options(__doc__).parse_args().quick
     use_threads(1)
-    rng, kernel = np.random.default_rng(0), mf.exponential(10.0)
+    kernel = mf.exponential(10.0)
     problem = mf.Problem(Sphere(), kernel, mf.USA)
-    print(f"{'degree':>6} {'moments':>8} {'gradient':>8} {'pairs':>6}")
-    for degree in (20, 48) if quick else (11, 20, 25, 32, 40, 48, 64):
-        field = rng.normal(size=count_of(degree)) + 0j
+    table = solid._CROSSOVERS
+    solid._CROSSOVERS = ((100, np.inf, np.inf),)  # chosen below
+    print(f"{'degree':>6} {'moments':>8} {'velocity':>8} {'pairs':>6}")
+    for degree in (21, 48) if quick else (11, *(degree for degree, _, _ in table)):
         multipliers = np.ones(degree + 1)
         mean_field = Interaction(problem, degree, multipliers, None)
 
@@ -59,11 +61,19 @@ def main() -> None:
                 lambda: transforms.moments(points, None, degree),
             )
 
-        def gradients(points: np.ndarray, field: np.ndarray = field) -> tuple[Call, Call]:
-            return (
-                lambda: solid.gradient(field, points, None),
-                lambda: transforms.gradient(field, points, None),
-            )
+        limit = crossover(moments, 300, 100_000)
+        few = np.inf if limit == "--" else float(limit)
+
+        def velocities(
+            points: np.ndarray, degree: int = degree, few: float = few, w: np.ndarray = multipliers
+        ) -> tuple[Call, Call]:
+            method = solid if len(points) <= few else transforms
+
+            def by_transforms() -> np.ndarray:
+                field = Sphere().convolve(w, method.moments(points, None, degree))
+                return transforms.gradient(field, points, None)
+
+            return lambda: tokens.own_velocity(points, None, w), by_transforms
 
         def pairs(
             points: np.ndarray, mean_field: Interaction = mean_field, degree: int = degree
@@ -73,9 +83,8 @@ def main() -> None:
                 lambda: engines.velocity(mean_field, points, None),
             )
 
-        row = [crossover(calls, 300, 100_000) for calls in (moments, gradients)]
-        row.append(crossover(pairs, 30, 3000))
-        print(f"{degree:6d} {row[0]:>8} {row[1]:>8} {row[2]:>6}", flush=True)
+        velocity = crossover(velocities, 300, 100_000)
+        print(f"{degree:6d} {limit:>8} {velocity:>8} {crossover(pairs, 30, 3000):>6}", flush=True)
 
 
 if __name__ == "__main__":

@@ -31,17 +31,18 @@ _NONE = np.empty(0)
 _NO_FIELD = np.empty(0, dtype=np.complex128)
 _NO_VECTORS = np.empty((0, 3))
 # Largest degree; largest numbers of tokens up to which this method is faster than transforms for
-# moments or values, and for gradients (tests/benchmarks/sphere_methods.py). Above the last degree
-# sums over pairs are as fast.
+# moments or values, and for velocities, also gradients (tests/benchmarks/sphere_methods.py). Above
+# the last degree sums over pairs are as fast.
 _CROSSOVERS = (
     (21, math.inf, math.inf),
-    (23, math.inf, 8_000),
-    (25, math.inf, 5_000),
-    (28, math.inf, 2_800),
-    (32, 8_500, 2_000),
-    (40, 3_500, 1_400),
-    (48, 2_100, 1_300),
-    (64, 1_400, 1_100),
+    (23, math.inf, 11_000),
+    (25, math.inf, 5_500),
+    (28, math.inf, 3_500),
+    (32, 8_500, 2_100),
+    (36, 4_400, 1_800),
+    (40, 3_200, 1_500),
+    (48, 2_100, 1_400),
+    (64, 1_450, 1_150),
 )
 # Products that take a thread about 0.2 ms, longer than its start.
 _CHUNK_PRODUCTS = 1 << 19
