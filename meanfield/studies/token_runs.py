@@ -147,7 +147,9 @@ class TokenRuns:
 
 def moves_together(problem: Problem, tokens: int) -> bool:
     """True if runs of `tokens` tokens move together."""
-    return tokens <= _FEW_TOKENS and not problem.terms
+    # Sinkhorn's weights are found for one system at a time.
+    together = problem.normalization != "sinkhorn" and not problem.terms
+    return tokens <= _FEW_TOKENS and together
 
 
 def token_runs(

@@ -139,6 +139,18 @@ def test_diagnostics_hold_the_smallest_value():
     assert diagnostics["degree"] == 64
 
 
+def test_smallest_value_of_an_axial_density_is_resolved():
+    """Near a pole without mass the series is noise, and no value of the density."""
+    problem = mf.Problem(mf.Axial(40), mf.exponential(9.0), initial=mf.von_mises_fisher(5.0))
+    law = problem.initial_measure()
+    carrier = density(problem, law, tolerance=1e-10)
+    grid, state = carrier.grid, carrier.state
+    expected = law.at(grid.points[grid.resolved(state)]).min()
+    assert grid.to_nodal(state).min() < 0.6 * expected
+    lowest = carrier.diagnostics(0.0, state)["density_min"]
+    assert lowest == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.parametrize(
     "mode, beta, needed, owner", [(100, 5.0, 100, "initial density"), (3, 1e4, 889, "kernel")]
 )

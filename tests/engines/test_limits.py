@@ -106,3 +106,11 @@ def test_tokens_without_room_are_refused_before_they_are_drawn(monkeypatch):
     ):
         problem = mf.Problem(space, mf.exponential(1.0), mf.USA, *law)
         refused(message, mf.simulate, problem, until=1.0, **options)
+
+
+def test_little_memory_is_not_compared_with_the_limits(monkeypatch):
+    """Reading the limits takes longer than what needs little; what needs much is compared."""
+    monkeypatch.setattr(limits, "available_memory", lambda: 2.0**20)
+    limits.check_memory(2.0**24 - 1, "it", "Take less")
+    refused("it would take about 0.0156 GiB", limits.check_memory, 2.0**24, "it", "Take less")
+    refused("it would take about", limits.check_memory, 2.0**21, "it", "Take less", 2.0**20)

@@ -68,6 +68,16 @@ def test_energy_of_negative_beta_is_in_units_of_uniform(beta):
     assert interaction_energy(problem, flat) == pytest.approx(1.0, rel=1e-15)
 
 
+def test_energy_in_any_dimension_is_the_double_sum_over_pairs():
+    """The last block of rows, which is shorter, would be left out."""
+    space = mf.Sphere(6)
+    tokens = mf.Measure(space, space.random_points(300, np.random.default_rng(0)))
+    problem = mf.Problem(space, mf.exponential(5.0), mf.SA)
+    energy = interaction_energy(problem, tokens.moments(1), tokens)
+    pairs = np.exp(5.0 * (tokens.points @ tokens.points.T - 1.0))
+    assert energy == pytest.approx(pairs.mean(), rel=1e-13)
+
+
 @pytest.mark.slow
 def test_energy_of_an_own_kernel_equals_that_of_the_exponential():
     """Up to the constant of its potential, W(-1) = 0, known in closed form."""

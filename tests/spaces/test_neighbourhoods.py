@@ -100,6 +100,18 @@ def test_groups_are_the_connected_components(state, radius):
     np.testing.assert_array_equal(linked(space, points, radius)[order], expected)
 
 
+@pytest.mark.parametrize("spread", [0.01, 1.0], ids=["clusters", "alone"])
+@pytest.mark.parametrize("space", [mf.Sphere(6), mf.Euclidean(3)], ids=repr)
+def test_groups_in_any_dimension_are_found_block_by_block(space, spread, monkeypatch):
+    """Tokens of a later block would be taken for those of the first one."""
+    monkeypatch.setattr("meanfield.spaces.vector_neighbourhoods._PAIRS", 900)
+    rng = np.random.default_rng(0)
+    centres = rng.standard_normal((5, space.ambient))[rng.integers(5, size=100)]
+    points = space.points_of(centres + spread * rng.standard_normal(centres.shape))
+    near = space.distance(points[:, None], points) < 0.3
+    np.testing.assert_array_equal(linked(space, points, 0.3), connected_components(near)[1])
+
+
 def _parts(space: Geometry, points: np.ndarray, group: np.ndarray) -> list[list[list[float]]]:
     """Sorted points of each group; angles to 1e-12."""
     places = np.round(points % (2 * np.pi), 12) if space == CIRCLE else points

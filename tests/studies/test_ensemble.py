@@ -77,6 +77,13 @@ def test_runs_are_the_same_in_groups_of_any_size(monkeypatch):
         np.testing.assert_array_equal(split.stored_values()[name], values)
 
 
+def test_runs_with_doubly_stochastic_weights_move_one_by_one():
+    """Blocks of several systems refuse these weights, and every ensemble of few tokens would."""
+    problem = mf.Problem(mf.Circle(), mf.exponential(5.0), mf.Flow("sinkhorn"))
+    found = mf.ensemble(problem, tokens=20, runs=2, times=(1.0,))
+    assert found.counts.shape == (1, 2, 1) and (found.counts > 0).all()
+
+
 def test_an_interrupt_leaves_balanced_sizes():
     """All runs of one size would be done before the next size begins."""
     study = plan((20, 60), 640)
