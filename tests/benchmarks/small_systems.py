@@ -5,7 +5,9 @@ Processor time on one thread, interleaved rounds; ratios are median (quartiles).
 
     ours      all at once, each with steps of its own, as `mf.ensemble` moves them
     alone     one after the other, as `mf.simulate` moves them
-    JAX       diffrax's Dopri5 under jax.vmap, with the same norm of the error; compiled before
+    JAX       diffrax's Dopri5 under jax.vmap, with the same norm of the error, all at once; compiled
+              before
+    JAX, 8    the same by jax.lax.map, eight systems at a time, which cache and their own steps like
 
 Run: python tests/benchmarks/small_systems.py [--quick]
 """
@@ -58,7 +60,7 @@ def alone(problem: mf.Problem, start: np.ndarray) -> Call:
     return run
 
 
-def by_jax(start: np.ndarray) -> Call:
+def by_jax(start: np.ndarray, at_once: int | None = None) -> Call:
     xp = jax.numpy
 
     def velocity(_, x, __):  # type: ignore[no-untyped-def]
@@ -74,7 +76,9 @@ def by_jax(start: np.ndarray) -> Call:
             term, method, 0.0, TIMES[0], None, x, stepsize_controller=control
         ).ys[-1]
 
-    compiled, x = jax.jit(jax.vmap(solve)), xp.asarray(start)
+    size = at_once or len(start)
+    compiled = jax.jit(lambda x: jax.lax.map(solve, x, batch_size=size))
+    x = xp.asarray(start)
     return lambda: np.asarray(compiled(x))
 
 
@@ -90,7 +94,7 @@ def main() -> None:
         start = space.vectors(points).reshape(count, TOKENS, -1)
         calls = {"ours": ours(problem, start), "alone": alone(problem, start)}
         if jax and diffrax:
-            calls["JAX"] = by_jax(start)
+            calls |= {"JAX": by_jax(start), "JAX, 8": by_jax(start, 8)}
         ends = {name: call() for name, call in calls.items()}
         times = side_by_side(calls, 3 if quick else 5, least=0.0, warm_up=False)
         for name, end in ends.items():
