@@ -5,9 +5,9 @@ Processor time on one thread, interleaved rounds; ratios are median (quartiles).
 
     ours      all at once, each with steps of its own, as `mf.ensemble` moves them
     alone     one after the other, as `mf.simulate` moves them
-    JAX       diffrax's Dopri5 under jax.vmap, with the same norm of the error, all at once; compiled
-              before
-    JAX, 8    the same by jax.lax.map, eight systems at a time, which cache and their own steps like
+    JAX       diffrax's Dopri5 under jax.vmap, with the same norm of the error; compiled before
+    JAX, 8    the same, eight systems at a time by jax.lax.map: they fit the cache, and fewer wait
+              for the one with the shortest steps
 
 Run: python tests/benchmarks/small_systems.py [--quick]
 """
