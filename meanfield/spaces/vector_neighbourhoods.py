@@ -64,7 +64,7 @@ def linked(space: Geometry, points: FloatArray, radius: float) -> npt.NDArray[np
 def _links(
     space: Geometry, points: FloatArray, largest: float, rows: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-    """Near points, those of the first point first, and where those of each begin, as CSR has them.
+    """Near points of each point, one point after the other, and bounds of each one's, as in CSR.
 
     None if there are many.
     """

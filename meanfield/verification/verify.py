@@ -115,11 +115,11 @@ def verify(
             "run."
         )
     checks = Checks(stored, path)
-    shown: Iterable[Check] = checks
+    stream: Iterable[Check] = checks
     if callable(progress):
-        shown = progress(checks)
+        stream = progress(checks)
     elif wants_bar(progress):
-        shown = followed(checks, len(checks), "verify", note=lambda check: check.name)
+        stream = followed(checks, len(checks), "verify", note=lambda check: check.name)
     # As in runs: on a busy machine several threads make sums over pairs many times slower.
     with one_blas_thread():
-        return Verification(tuple(shown))
+        return Verification(tuple(stream))
