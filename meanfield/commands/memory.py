@@ -36,7 +36,7 @@ _RESULTS = 3
 _SYSTEM_BYTES = 600
 # A density has three nodes a degree, on the sphere three times as many values as coefficients.
 _CIRCLE_DENSITY = 50
-_SPHERE_DENSITY = 130
+_SPHERE_DENSITY = 105
 # While clusters of a density are counted, it keeps its stages. Each node of their grid takes 80
 # bytes on the circle, 50 on the sphere, and more where freed memory is fragmented.
 _OBSERVED = 40

@@ -117,7 +117,7 @@ def test_grid_of_clusters_is_counted(config, overrides, size):
     (("run", "check"), PARTICLES, "[representation] 1000000 tokens would take about 0.661 GiB of "
      "memory; this process may use 0.293 GiB. Take fewer tokens, or a machine with more."),
     (("run", "check"), [*SPHERE, DENSITY, "initial.modes=[[300, 0, 0.1]]"],
-     "[representation] degree 512 would take about 0.529 GiB of memory; this process may use "
+     "[representation] degree 512 would take about 0.48 GiB of memory; this process may use "
      "0.293 GiB. Lower max_degree, or a machine with more."),
     (("run", "check"), [*SPHERE, DENSITY, "problem.beta=100.0"],
      "[representation] degree 90 would take about 0.415 GiB of memory; this process may use "
@@ -134,7 +134,7 @@ def test_grid_of_clusters_is_counted(config, overrides, size):
      "about 2.26 GiB"),
     # The density runs here, before any tokens.
     (("compare",), [SPHERE[0], "initial.modes=[[300, 0, 0.1]]", "compare.tokens=[10]"],
-     "[representation] degree 512 would take about 0.529 GiB"),
+     "[representation] degree 512 would take about 0.48 GiB"),
 ])  # fmt: skip
 def test_what_cannot_begin_is_refused(config, commands, overrides, line, room, cli):
     """The system would end it, or another process, after an hour of shuffling memory."""
@@ -150,7 +150,7 @@ def test_run_that_may_outgrow_the_machine_has_a_warning(config, room, capsys):
     """A density that hardly grows would be refused, or one that does die without a warning."""
     check_memory(need_of(config, *SPHERE, DENSITY, "representation.max_degree=1023"))
     assert capsys.readouterr().err == (
-        f"meanfield: {config}: [representation] degree 1023 would take about 1.29 GiB of memory, "
+        f"meanfield: {config}: [representation] degree 1023 would take about 1.09 GiB of memory, "
         "this process may use 0.293 GiB: a run that grows as far would fail.\n"
     )
     check_memory(need_of(config, DENSITY))
